@@ -1,7 +1,7 @@
 """RPC between executors and the driver: frames with named arrays, in both directions.
 
-A frame is a JSON header and the arrays' bytes, so no received data are executed.  A caller first
-sends the run's password.
+A frame is a JSON header and the arrays' bytes, so no received data are executed.
+`table_server.py` checks the run's password, which `worker_cache.py` sends first.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ _HEADER_MAX = 1 << 24
 Parts = dict[str, Column]
 
 
-def send(connection: socket.socket, words: dict[str, Any], parts: Parts | None = None) -> None:
-    for piece in _frame(words, parts or {}):
+def send(connection: socket.socket, fields: dict[str, Any], parts: Parts | None = None) -> None:
+    for piece in _frame(fields, parts or {}):
         connection.sendall(piece)
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], Parts]:
-    """Return the next frame; raises `ConnectionError` if there is none."""
+    """Return the next frame.
+
+    Raises `ConnectionError` if the connection ends or the bytes are not a frame,
+    and `ValueError` if the header is not JSON.
+    """
     return _read(connection.recv_into)
 
 
@@ -40,10 +44,10 @@ def unpacked(content: bytes) -> Parts:
     return _read(io.BytesIO(content).readinto)[1]
 
 
-def _frame(words: dict[str, Any], parts: Parts) -> Iterator[bytes | memoryview]:
+def _frame(fields: dict[str, Any], parts: Parts) -> Iterator[bytes | memoryview]:
     arrays = {name: np.ascontiguousarray(part) for name, part in parts.items()}
     kinds = [(name, part.dtype.str, part.shape) for name, part in arrays.items()]
-    header = json.dumps({"words": words, "parts": kinds}).encode()
+    header = json.dumps({"words": fields, "parts": kinds}).encode()
     yield len(header).to_bytes(8, "little") + header
     yield from (part.data.cast("B") for part in arrays.values() if part.nbytes)
 
@@ -67,6 +71,6 @@ def _filled(read_into: Callable[[memoryview], int], place: Any) -> Any:
     while rest:
         got = read_into(rest)
         if got == 0:
-            raise ConnectionError("the other end closed the connection")
+            raise ConnectionError("the connection or the bytes end before the end of a frame")
         rest = rest[got:]
     return place

@@ -151,7 +151,7 @@ class Finite:
     def _term(self, term: logic.Term, env: Env) -> Choice:
         if isinstance(term, logic.Var):
             return env[term]
-        assert isinstance(term, logic.Value)
+        assert isinstance(term, logic.Application)
         return tuple(
             (value, self._and([bit, value_bit]))
             for element, bit in self._term(term.argument, env)

@@ -43,13 +43,13 @@ class Function:
     gives: Sort
     about: str = ""
 
-    def __call__(self, argument: Term) -> Value:
-        return Value(self, argument)
+    def __call__(self, argument: Term) -> Application:
+        return Application(self, argument)
 
 
 @frozen
-class Value:
-    """A function's value."""
+class Application:
+    """A function applied to an argument."""
 
     function: Function
     argument: Term
@@ -62,7 +62,7 @@ class Value:
         return f"{self.function.name}({self.argument})"
 
 
-Term = Var | Value
+Term = Var | Application
 
 
 @frozen
@@ -98,7 +98,8 @@ class Relation:
     def __call__(self, *terms: Term) -> Atom:
         if tuple(term.sort for term in terms) != self.sorts:
             raise MisuseError(
-                f"relation {self.name} was called with {[str(term) for term in terms]}",
+                f"relation {self.name} was called with "
+                + ", ".join(f"{term} of sort {term.sort.name}" for term in terms),
                 next="give terms of the sorts " + ", ".join(sort.name for sort in self.sorts),
             )
         return Atom(self, terms)
@@ -191,14 +192,14 @@ def same(left: Term, right: Term) -> Formula:
 
 
 def every(variables: Var | tuple[Var, ...], body: Formula) -> Formula:
-    """Return that `body` holds for all values of the variables."""
+    """Return the formula that is true if `body` holds for all values of the variables."""
     for var in reversed(_as_tuple(variables)):
         body = Every(var, body)
     return body
 
 
 def some(variables: Var | tuple[Var, ...], body: Formula) -> Formula:
-    """Return that `body` holds for at least one choice of values of the variables."""
+    """Return the formula that is true if `body` holds for some values of the variables."""
     for var in reversed(_as_tuple(variables)):
         body = Some(var, body)
     return body
@@ -213,7 +214,7 @@ def all_of(*parts: Formula) -> Formula:
 
 
 def equal(left: Formula, right: Formula) -> Formula:
-    """Return that both formulas hold or neither does."""
+    """Return the formula that is true if both formulas hold or neither does."""
     return (left >> right) & (right >> left)
 
 
@@ -239,7 +240,7 @@ def functions_in(formula: Formula) -> frozenset[Function]:
 
 
 def _functions_of(term: Term) -> frozenset[Function]:
-    if isinstance(term, Value):
+    if isinstance(term, Application):
         return frozenset({term.function}) | _functions_of(term.argument)
     return frozenset()
 
@@ -248,7 +249,7 @@ def _functions_of(term: Term) -> frozenset[Function]:
 
 
 def is_total_order(before: Relation) -> Formula:
-    """Return that `before` is a strict total order."""
+    """Return the axioms of a strict total order."""
     (sort, _) = before.sorts
     x, y, z = (Var(name, sort) for name in ("x", "y", "z"))
     return all_of(
@@ -258,10 +259,8 @@ def is_total_order(before: Relation) -> Formula:
     )
 
 
-def is_tree(upto: Relation) -> Formula:
-    """Return that the reflexive `upto` orders a forest, in which the predecessors of an element are
-    in a line.
-    """
+def is_forest_order(upto: Relation) -> Formula:
+    """Return the axioms of a reflexive order in which an element's predecessors form a line."""
     (sort, _) = upto.sorts
     x, y, z = (Var(name, sort) for name in ("x", "y", "z"))
     return all_of(

@@ -12,6 +12,7 @@ from typing import Any
 from joinproto.prove.logic import (
     After,
     And,
+    Application,
     Atom,
     Every,
     Formula,
@@ -20,7 +21,6 @@ from joinproto.prove.logic import (
     Same,
     Some,
     Term,
-    Value,
     Var,
 )
 
@@ -107,4 +107,4 @@ def free_in(formula: Formula) -> frozenset[Var]:
 
 
 def _var(term: Term) -> Var:
-    return _var(term.argument) if isinstance(term, Value) else term
+    return _var(term.argument) if isinstance(term, Application) else term

@@ -31,10 +31,10 @@ class SolverQuestion(Protocol):
 
 
 @define
-class Pending:
+class PendingAnswer:
     """One question to cvc5.  `result` must be called once, in the order of the questions."""
 
-    opinions: Opinions
+    questions: Cvc5Questions
     script: Script
     future: Future[Opinion]
 
@@ -52,19 +52,19 @@ class Pending:
             opinion = self.future.result()
         except BrokenProcessPool as error:
             raise _ended() from error
-        self.opinions.note(self.script, opinion.result, opinion.seconds, opinion.proof)
+        self.questions.note(self.script, opinion.result, opinion.seconds, opinion.proof)
         return opinion.result
 
 
 @define
-class Opinions:
-    """All questions to cvc5.  `second`: whether cvc5 is asked.  `folder`: the folder for files with
-    the questions, or None.
+class Cvc5Questions:
+    """All questions to cvc5.
 
+    `uses_cvc5`: whether cvc5 is asked.  `folder`: the folder for files with the questions, or None.
     `proofs`: whether cvc5's proofs are written, too.
     """
 
-    second: bool
+    uses_cvc5: bool
     folder: Path | None = None
     proofs: bool = False
     found: Counter[Answer] = field(factory=Counter, init=False)
@@ -74,7 +74,7 @@ class Opinions:
     _open: int = field(default=0, init=False)  # the number of questions without an answer
 
     def __attrs_post_init__(self) -> None:
-        if self.second:
+        if self.uses_cvc5:
             from joinproto.prove.second import version  # so that a missing extra is reported now
 
             # Ctrl-C goes to both processes; this process handles it.
@@ -93,9 +93,9 @@ class Opinions:
                 f"{self.folder} is not empty", next="name a new or an empty folder with --smt"
             )
 
-    def of(self, asked: SolverQuestion) -> Pending | None:
+    def ask(self, asked: SolverQuestion) -> PendingAnswer | None:
         """Ask cvc5, or only write the question to a file if cvc5 is not asked."""
-        script = asked.script if self.second or self.folder is not None else None
+        script = asked.script if self.uses_cvc5 or self.folder is not None else None
         if script is None:
             return None
         if self._process is None:
@@ -108,7 +108,7 @@ class Opinions:
         except BrokenProcessPool as error:
             raise _ended() from error
         self._open += 1
-        return Pending(self, script, future)
+        return PendingAnswer(self, script, future)
 
     def note(self, script: Script, result: Answer, seconds: float, proof: str) -> None:
         """Count an answer of cvc5, and write the files."""
@@ -122,7 +122,10 @@ class Opinions:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process of cvc5; open questions get no answer."""
+        """End the process of cvc5; open questions get no answer.
+
+        With open questions, all child processes of this process are killed.
+        """
         if self._process is None:
             return
         if self._open:
@@ -140,13 +143,13 @@ class Opinions:
             self._write(self.folder / f"{name}.cpc", proof)
 
     @property
-    def is_against(self) -> bool:
+    def has_unproved(self) -> bool:
         """Return whether there is an obligation that cvc5 did not prove."""
         return self.found.total() > self.found["proved"]
 
-    def told(self) -> Second | None:
+    def summary(self) -> Second | None:
         """Return the counts of cvc5's answers; None if cvc5 is not asked."""
-        if not self.second:
+        if not self.uses_cvc5:
             return None
         from joinproto.prove.second import version
 

@@ -10,7 +10,7 @@ from joinproto.prove.bounded import STEPS_MAX, Searched
 from joinproto.prove.link.lookup import Lookup
 from joinproto.prove.link.run import Found
 from joinproto.prove.obligations import Outcome
-from joinproto.prove.opinions import Opinions
+from joinproto.prove.opinions import Cvc5Questions
 
 
 def outcome_told(
@@ -34,9 +34,9 @@ def outcome_told(
     )
 
 
-def opinion_lines(opinions: Opinions) -> Iterator[str]:
+def opinion_lines(cvc5: Cvc5Questions) -> Iterator[str]:
     """Yield lines with the second solver's answers, and the folder of the written questions."""
-    told = opinions.told()
+    told = cvc5.summary()
     if told is not None:
         asked = told.proved + told.failed + told.unknown
         says = f"proves all {asked:,}" if told.proved == asked else f"proves {told.proved:,}"
@@ -44,8 +44,8 @@ def opinion_lines(opinions: Opinions) -> Iterator[str]:
         says += f", gives up on {told.unknown:,}" if told.unknown else ""
         about = "of the obligations that a solver is asked"
         yield f"{told.solver} {says} {about}; {told.cpu_seconds:.1f} s of CPU"
-    if opinions.folder is not None:
-        yield f"wrote {opinions.written:,} obligations as SMT-LIB to {opinions.folder}"
+    if cvc5.folder is not None:
+        yield f"wrote {cvc5.written:,} obligations as SMT-LIB to {cvc5.folder}"
 
 
 def link_lines(found: Found) -> Iterator[str]:

@@ -77,7 +77,7 @@ def compiled(formula: logic.Formula) -> Test:
 
 
 def _term(term: logic.Term) -> Callable[[Structure, Env], Any]:
-    if isinstance(term, logic.Value):
+    if isinstance(term, logic.Application):
         inner, function = _term(term.argument), term.function
         return lambda state, env: state.values[function][inner(state, env)]
     return lambda _, env: env[term]

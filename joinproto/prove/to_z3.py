@@ -58,7 +58,7 @@ class Reader:
         return {var: self.constant(var) for var in variables}
 
     def term(self, term: logic.Term, env: Env) -> Any:
-        if isinstance(term, logic.Value):
+        if isinstance(term, logic.Application):
             return self.function(term.function)(self.term(term.argument, env))
         return env[term]
 

@@ -34,7 +34,8 @@ from joinproto.reconcile.timers import Clock, Happens, Timers
 class Rules:
     """The rules for all queues.
 
-    `settle`: how many seconds after its tool has ended a change without effect may be tried again.
+    `settle`: the seconds from the end of a change's tool until the change may be tried again, if it
+    had no effect.
     `place`: the function that chooses a node, instead of the function that the settings name.
     """
 
@@ -49,8 +50,8 @@ class Rules:
 class Intent:
     """A change that was begun, or is about to begin.
 
-    `since`: when it begins, in seconds since the epoch.  `ended`: when its tool ended, on the same
-    clock, or None if it has not ended.
+    `since`: when it begins, in seconds since the epoch.  `ended_at`: when its tool ended, on the
+    same clock, or None if it has not ended.
     """
 
     key: Key
@@ -59,14 +60,14 @@ class Intent:
     node: str
     leader: str
     since: float
-    ended: float | None = None
+    ended_at: float | None = None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         return f"{self.action.value} {self.node}"
 
 
-class Ended(Enum):
+class ChangeOutcome(Enum):
     """The outcome of a change."""
 
     NOT_YET = "under way"
@@ -101,9 +102,9 @@ class Keeper:
     """The knowledge that is kept between two looks; `intents` are on disk as well.
 
     `stays`: the nodes whose replica of a stream could not be removed.  In 3.x, the replica of a
-    node that is down cannot be removed.  The removal is tried again once a node has come or gone.
-    `changed_at`: when a node last came or went.  `doubted`: queues whose list of members must be
-    wrong, so their leaders are asked.
+    node that is down cannot be removed.  The removal is tried again after the next event of a node.
+    `changed_at`: when a node last came, went, was drained or was undrained.  `doubted`: queues
+    whose list of members must be wrong, so their leaders are asked.
     """
 
     rules: Rules
@@ -145,7 +146,7 @@ class Keeper:
             down_since={name: self.down_since.get(name, now) for name in sorted(down)},
             clocks=clocks,
             intents={
-                key: one if one.ended is not None else evolve(one, ended=now)
+                key: one if one.ended_at is not None else evolve(one, ended_at=now)
                 for key, one in self.intents.items()
             },
             stays={} if events else self.stays,
@@ -188,22 +189,24 @@ class Keeper:
             return Verdict(decision, busy=busy)
         return Verdict(decision, intent)
 
-    def follow(self, intent: Intent, now: float, replicas: tuple[Replica, ...] | None) -> Ended:
+    def follow(
+        self, intent: Intent, now: float, replicas: tuple[Replica, ...] | None
+    ) -> ChangeOutcome:
         """Return the outcome of a change so far; `replicas` None if the leader did not answer."""
         is_add = intent.action is Action.ADD
         away = self.down_since.get(intent.node)
         interval = self.rules.settings.failure_interval
         if is_add and away is not None and now - away >= interval:
-            return Ended.LOST
+            return ChangeOutcome.LOST
         if is_add and self.nodes and all(node.name != intent.node for node in self.nodes):
-            return Ended.LOST
+            return ChangeOutcome.LOST
         if replicas is None or not any(one.leads for one in replicas):
-            return Ended.NOT_YET
+            return ChangeOutcome.NOT_YET
         there = intent.node in _members(self.queues[intent.key], replicas, self.running)
         if there is is_add:
             is_done = not is_add or intent.node in caught_up(replicas)
-            return Ended.DONE if is_done else Ended.NOT_YET
-        return Ended.UNDONE if self.has_settled(intent, now) else Ended.NOT_YET
+            return ChangeOutcome.DONE if is_done else ChangeOutcome.NOT_YET
+        return ChangeOutcome.UNDONE if self.has_settled(intent, now) else ChangeOutcome.NOT_YET
 
     def has_settled(self, intent: Intent, now: float) -> bool:
         """Return whether a tool's change has taken effect by now, or never will.
@@ -212,10 +215,14 @@ class Keeper:
         and is ended by its time-out.  Counted from its start, the time is over at once, and the
         change counts as without effect.  d is drained, so e is added, and then d appears, too.
         """
-        return intent.ended is not None and now - intent.ended >= self.rules.settle
+        return intent.ended_at is not None and now - intent.ended_at >= self.rules.settle
 
-    def after(
-        self, intent: Intent, ended: Ended, now: float, replicas: tuple[Replica, ...] | None
+    def decision_after_change(
+        self,
+        intent: Intent,
+        outcome: ChangeOutcome,
+        now: float,
+        replicas: tuple[Replica, ...] | None,
     ) -> Verdict | None:
         """Return the decision for the queue of a change that has ended.
 
@@ -228,14 +235,14 @@ class Keeper:
         if intent.key not in self.queues or replicas is None:
             return None
         verdict = self.judge(intent.key, now, replicas)
-        can_wait = ended is Ended.DONE and verdict.intent is None
+        can_wait = outcome is ChangeOutcome.DONE and verdict.intent is None
         return None if can_wait else verdict
 
     def begun(self, intent: Intent) -> Keeper:
         """Return the keeper with this change among the begun changes."""
         return evolve(self, intents={**self.intents, intent.key: intent})
 
-    def ended(self, intent: Intent, how: Ended) -> Keeper:
+    def without_change(self, intent: Intent, outcome: ChangeOutcome) -> Keeper:
         """Return the keeper without this change, which has ended."""
         rest = {key: one for key, one in self.intents.items() if key != intent.key}
         stays = dict(self.stays)
@@ -244,7 +251,7 @@ class Keeper:
         # forgotten, so its replica could now be removed; but no more node comes or goes, and the
         # removal is never tried again.
         is_steady = intent.since >= self.changed_at
-        if is_removal and is_steady and how is Ended.UNDONE:
+        if is_removal and is_steady and outcome is ChangeOutcome.UNDONE:
             stays[intent.key] = stays.get(intent.key, frozenset()) | {intent.node}
         return evolve(self, intents=rest, stays=stays)
 
@@ -269,7 +276,7 @@ class Keeper:
             queue,
             behind=tuple(name for name in queue.behind if name in running),
             away={name: now - self.down_since[name] for name in members if name in self.down_since},
-            changing=None if intent is None else intent.said,
+            changing=None if intent is None else intent.text,
             stays=tuple(sorted(self.stays.get(key, frozenset()) & set(members))),
         )
         return Situation(queue=queue, nodes=self.nodes, settings=self.rules.settings)
@@ -289,7 +296,7 @@ class Keeper:
                 for one in self.intents.values()
             )
             if copies >= most:
-                return f"{node} takes part in {copies} of {most} copies at a time"
+                return f"{node} takes part in {copies} copies already, of at most {most} at a time"
         return None
 
 

@@ -18,7 +18,7 @@ from attrs import define, field, frozen
 from joinproto.errors import UsageProblem
 from joinproto.machine.step import Step
 from joinproto.machine.values import evolve
-from joinproto.reconcile.keeper import Ended, Intent, Keeper, Verdict
+from joinproto.reconcile.keeper import ChangeOutcome, Intent, Keeper, Verdict
 from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import Facts, Key, Replica
 from joinproto.reconcile.tables import Action
@@ -224,7 +224,7 @@ class _RoundInMaking:
 
     def tool_ended(self, intent: Intent, why: str) -> None:
         """Note when the tool ended; the leader reports its result in a later round."""
-        self.keeper = self.keeper.begun(evolve(intent, ended=self.at))
+        self.keeper = self.keeper.begun(evolve(intent, ended_at=self.at))
         if why:
             self.effects.append(TellProblem("command", why, intent.key))
 
@@ -252,17 +252,19 @@ class _RoundInMaking:
         elif self.keeper.has_settled(intent, self.at):
             # If the list lacks a queue, the broker may be starting.  If it still lacks the queue
             # after a while, the queue was deleted.
-            self._followed(intent, Ended.LOST, None)
+            self._followed(intent, ChangeOutcome.LOST, None)
 
-    def _followed(self, intent: Intent, ended: Ended, replicas: tuple[Replica, ...] | None) -> None:
-        if ended is Ended.NOT_YET:
+    def _followed(
+        self, intent: Intent, outcome: ChangeOutcome, replicas: tuple[Replica, ...] | None
+    ) -> None:
+        if outcome is ChangeOutcome.NOT_YET:
             return
-        left = self.keeper.ended(intent, ended)
-        verdict = left.after(intent, ended, self.at, replicas)
+        left = self.keeper.without_change(intent, outcome)
+        verdict = left.decision_after_change(intent, outcome, self.at, replicas)
         if verdict is not None and verdict.is_change and verdict.intent is None:
             return  # the nodes are busy: keep the intent, the only record of this change
         self.keeper = left
-        self.effects.append(TellChange(intent, ended.value))
+        self.effects.append(TellChange(intent, outcome.value))
         if verdict is not None and verdict.intent is not None:
             self._begin(verdict.intent)
         else:

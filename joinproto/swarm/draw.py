@@ -11,7 +11,7 @@ from itertools import combinations
 from random import Random
 
 from joinproto.join.config import fewest_founders
-from joinproto.swarm.scenario import Action, Scenario, What
+from joinproto.swarm.scenario import Action, ActionKind, Scenario
 
 NAMES = "abcdefg"
 
@@ -19,24 +19,32 @@ SIZES = (2, 3, 3, 3, 4, 4, 5, 5, 6, 7)
 
 STORM_SECONDS = 40.0
 
-KINDS: dict[What, float] = {
-    What.CRASH: 3.0,
-    What.CRASH_SOON: 4.0,
-    What.POWER: 1.0,
-    What.CUT: 2.0,
-    What.DEAF: 1.0,
-    What.BREAK: 1.5,
-    What.SPLIT: 1.5,
-    What.LEAVE: 1.0,
-    What.SHUTDOWN: 0.7,
-    What.WIPE: 1.0,
-    What.MARK: 0.5,
-    What.JUMP: 0.7,
-    What.OPTIONS: 0.3,
+KINDS: dict[ActionKind, float] = {
+    ActionKind.CRASH: 3.0,
+    ActionKind.CRASH_SOON: 4.0,
+    ActionKind.POWER: 1.0,
+    ActionKind.CUT: 2.0,
+    ActionKind.DEAF: 1.0,
+    ActionKind.BREAK: 1.5,
+    ActionKind.SPLIT: 1.5,
+    ActionKind.LEAVE: 1.0,
+    ActionKind.SHUTDOWN: 0.7,
+    ActionKind.WIPE: 1.0,
+    ActionKind.MARK: 0.5,
+    ActionKind.JUMP: 0.7,
+    ActionKind.OPTIONS: 0.3,
 }
 """Kinds of actions that a run may have, with the relative frequency of each in a run."""
 
-ENDS = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What.WIPE, What.MARK}
+ENDS = {
+    ActionKind.CRASH,
+    ActionKind.CRASH_SOON,
+    ActionKind.POWER,
+    ActionKind.LEAVE,
+    ActionKind.SHUTDOWN,
+    ActionKind.WIPE,
+    ActionKind.MARK,
+}
 """After these actions a member is down sooner or later, so most runs start it again."""
 
 
@@ -74,9 +82,9 @@ def draw(seed: int) -> Scenario:
     wait_for = least if chance.random() < 0.6 else chance.randint(least, max(least, founders))
     kinds = [kind for kind in KINDS if chance.random() < 0.5 and not is_apart]
     if chance.random() < 0.02 and not is_special:
-        kinds.append(What.RESTORE)
+        kinds.append(ActionKind.RESTORE)
     if outside and chance.random() < 0.5:
-        kinds.append(What.REGISTER_LOST)
+        kinds.append(ActionKind.REGISTER_LOST)
     patience = chance.choice((0.5, 1.0, 2.0))
     if is_founding:
         storm = partial(_founding, chance, members, patience)
@@ -113,7 +121,7 @@ def draw(seed: int) -> Scenario:
         as_bytes=chance.random() < 0.3,
         actions=tuple(sorted(storm(), key=lambda action: action.at)),
         apart=() if is_founding else _apart(chance, members, often=is_apart),
-        ends=not is_founding and chance.random() < 0.3,
+        ends_in_order=not is_founding and chance.random() < 0.3,
     )
 
 
@@ -142,26 +150,26 @@ def _apart(chance: Random, members: str, *, often: bool) -> tuple[str, ...]:
     return tuple(sorted(chance.sample(pairs, chance.randint(1, len(pairs) // 2))))
 
 
-def _all(at: float, what: What, names: str) -> list[Action]:
+def _all(at: float, kind: ActionKind, names: str) -> list[Action]:
     """Return this action at this time for each of these members."""
-    return [Action(at, what, name) for name in names]
+    return [Action(at, kind, name) for name in names]
 
 
 def _starts(chance: Random, at: float, patience: float, names: str) -> list[Action]:
     """Return starts of these members, at random times within one patience."""
-    return [Action(at + chance.random() * patience, What.START, name) for name in names]
+    return [Action(at + chance.random() * patience, ActionKind.START, name) for name in names]
 
 
 def _founding(chance: Random, members: str, patience: float) -> list[Action]:
     """Return a founding in which the members that hear each other keep changing."""
-    actions = _all(0.0, What.START, members)
+    actions = _all(0.0, ActionKind.START, members)
     at, end = 0.0, patience * chance.uniform(6.0, 20.0)
     half = len(members) // 2
     while at < end:
         first, *others = chance.sample(members, half + chance.randrange(2))
-        actions.append(Action(at, What.SPLIT, first, "".join(sorted(others))))
+        actions.append(Action(at, ActionKind.SPLIT, first, "".join(sorted(others))))
         at += patience * chance.choice((1.0, 2.0, 3.0)) * chance.uniform(0.5, 1.5)
-    return actions + _all(end, What.WRITE, members)
+    return actions + _all(end, ActionKind.WRITE, members)
 
 
 def _lost_source(
@@ -175,16 +183,16 @@ def _lost_source(
     others = members.replace(late, "")
     at = patience * 6
     writes = [at + patience * chance.uniform(-0.5, 1.5) for _ in range(100)]
-    actions = _all(0.0, What.START, others if has_newcomer else members)
+    actions = _all(0.0, ActionKind.START, others if has_newcomer else members)
     if not has_newcomer:
-        actions.append(Action(at - patience, What.CRASH, late))
-    actions += [Action(when, What.WRITE, chance.choice(members)) for when in writes]
+        actions.append(Action(at - patience, ActionKind.CRASH, late))
+    actions += [Action(when, ActionKind.WRITE, chance.choice(members)) for when in writes]
     # The member with the least name orders the frames, so it has the last ones.
     source = others[0] if has_newcomer else chance.choice(others)
     return [
         *actions,
-        Action(at - patience / 10, What.FEEDS, source),
-        Action(at, What.START, late),
+        Action(at - patience / 10, ActionKind.FEEDS, source),
+        Action(at, ActionKind.START, late),
     ]
 
 
@@ -193,53 +201,64 @@ def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
 
     Some members are started with other options for a while, and are refused.
     """
-    actions = _all(0.0, What.START, members)
+    actions = _all(0.0, ActionKind.START, members)
     at = patience * 6
     for _ in range(12):
         who = chance.choice(members)
         if chance.random() < 0.2:
-            other = [What.CRASH, What.OPTIONS, What.START, What.CRASH, What.USUAL, What.START]
-            actions += [Action(at + patience * n, what, who) for n, what in enumerate(other)]
+            other = [
+                ActionKind.CRASH,
+                ActionKind.OPTIONS,
+                ActionKind.START,
+                ActionKind.CRASH,
+                ActionKind.USUAL,
+                ActionKind.START,
+            ]
+            actions += [Action(at + patience * n, kind, who) for n, kind in enumerate(other)]
         elif chance.random() < 0.5:
             actions.append(
-                Action(at, What.GIVEN_UP, who, amount=patience * chance.uniform(0.5, 6.0))
+                Action(at, ActionKind.GIVEN_UP, who, amount=patience * chance.uniform(0.5, 6.0))
             )
         else:
-            actions.append(Action(at, What.SPLIT, who))
-            actions.append(Action(at + patience * chance.uniform(0.5, 3.0), What.HEAL))
-        actions += [Action(at + patience * n, What.WRITE, chance.choice(members)) for n in range(3)]
+            actions.append(Action(at, ActionKind.SPLIT, who))
+            actions.append(Action(at + patience * chance.uniform(0.5, 3.0), ActionKind.HEAL))
+        actions += [
+            Action(at + patience * n, ActionKind.WRITE, chance.choice(members)) for n in range(3)
+        ]
         at += patience * chance.uniform(6.0, 10.0)
     return actions
 
 
 def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
     """Return losses of power of one member or of all, while clients write."""
-    actions = _all(0.0, What.START, members)
+    actions = _all(0.0, ActionKind.START, members)
     at = patience * 6
     for _ in range(8):
         who = "".join(chance.sample(members, chance.choice((1, len(members), len(members)))))
         writes = [at + patience * chance.uniform(-1.0, 0.5) for _ in range(12)]
-        actions += [Action(when, What.WRITE, chance.choice(members)) for when in writes]
+        actions += [Action(when, ActionKind.WRITE, chance.choice(members)) for when in writes]
         lasts = patience * chance.choice((0.0, 0.1, 0.5))
-        actions.append(Action(at, What.BLACKOUT, who[0], who[1:], lasts))
+        actions.append(Action(at, ActionKind.BLACKOUT, who[0], who[1:], lasts))
         back = at + lasts + patience * chance.uniform(0.0, 2.0)
         actions += _starts(chance, back, patience, who)
         if chance.random() < 0.3:  # another loss of power, while they start
-            actions.append(Action(back, What.BLACKOUT, who[0], who[1:], patience))
-            actions += _all(back + patience * 1.5, What.START, who)
+            actions.append(Action(back, ActionKind.BLACKOUT, who[0], who[1:], patience))
+            actions += _all(back + patience * 1.5, ActionKind.START, who)
         at = back + patience * chance.uniform(6.0, 12.0)
         if chance.random() < 0.5:  # a member starts late, and loses power right after its update
             # The member with the least name orders the frames, so it may have frames that no other
             # member has.
             late = chance.choice((members[0], chance.choice(members)))
             actions = [
-                one for one in actions if one.at < back or one != Action(one.at, What.START, late)
+                one
+                for one in actions
+                if one.at < back or one != Action(one.at, ActionKind.START, late)
             ]
-            actions.append(Action(at, What.START, late))
+            actions.append(Action(at, ActionKind.START, late))
             again = at + patience * chance.uniform(0.2, 2.0)
             actions += [
-                Action(again, What.BLACKOUT, late),
-                Action(again + patience, What.START, late),
+                Action(again, ActionKind.BLACKOUT, late),
+                Action(again + patience, ActionKind.START, late),
             ]
             at = again + patience * chance.uniform(6.0, 12.0)
     return actions
@@ -247,25 +266,25 @@ def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
 
 def _tails(chance: Random, members: str, patience: float) -> list[Action]:
     """Return tails of frames that a minority wrote, and losses of power right after their cut."""
-    actions = _all(0.0, What.START, members)
+    actions = _all(0.0, ActionKind.START, members)
     few = members[: max(1, (len(members) - 1) // 2)]  # the sequencer is among them
     at = patience * 6
     for _ in range(6):
-        actions.append(Action(at, What.SPLIT, few[0], few[1:]))
+        actions.append(Action(at, ActionKind.SPLIT, few[0], few[1:]))
         writes = [at + patience * chance.uniform(0.0, 0.5) for _ in range(8)]
-        actions += [Action(when, What.WRITE, few[0]) for when in writes]
+        actions += [Action(when, ActionKind.WRITE, few[0]) for when in writes]
         # Otherwise the minority would repeat its unacknowledged writes, and sync its journal.
-        actions += _all(at + patience, What.CRASH, few)
+        actions += _all(at + patience, ActionKind.CRASH, few)
         at += patience * chance.uniform(4.0, 8.0)  # the others go on without a write
-        actions.append(Action(at, What.HEAL))
-        actions += _all(at, What.START, few)
+        actions.append(Action(at, ActionKind.HEAL))
+        actions += _all(at, ActionKind.START, few)
         at += patience * chance.uniform(1.0, 5.0)
         lasts = patience * chance.choice((0.0, 0.1, 0.5))
-        actions.append(Action(at, What.BLACKOUT, few[0], few[1:], lasts))
+        actions.append(Action(at, ActionKind.BLACKOUT, few[0], few[1:], lasts))
         at += lasts + patience * chance.uniform(0.0, 2.0)
         actions += _starts(chance, at, patience, few)
         at += patience * chance.uniform(4.0, 8.0)
-        actions += [Action(at, What.WRITE, chance.choice(members)) for _ in range(4)]
+        actions += [Action(at, ActionKind.WRITE, chance.choice(members)) for _ in range(4)]
         at += patience * 2
     return actions
 
@@ -273,25 +292,30 @@ def _tails(chance: Random, members: str, patience: float) -> list[Action]:
 def _put_back(chance: Random, members: str, patience: float) -> list[Action]:
     """Return a backup that is restored some views and frames later, after all were killed."""
     who = chance.choice(members)
-    actions = _all(0.0, What.START, members)
-    actions.append(Action(patience * chance.uniform(0.0, 12.0), What.COPY, who))
+    actions = _all(0.0, ActionKind.START, members)
+    actions.append(Action(patience * chance.uniform(0.0, 12.0), ActionKind.COPY, who))
     at = patience * 6
     for _ in range(chance.randint(1, 4)):
         one = chance.choice(members)
-        actions += [Action(at, What.CRASH, one), Action(at + patience * 4, What.START, one)]
         actions += [
-            Action(at + patience * chance.uniform(0.0, 12.0), What.WRITE, chance.choice(members))
+            Action(at, ActionKind.CRASH, one),
+            Action(at + patience * 4, ActionKind.START, one),
+        ]
+        actions += [
+            Action(
+                at + patience * chance.uniform(0.0, 12.0), ActionKind.WRITE, chance.choice(members)
+            )
             for _ in range(8)
         ]
         at += patience * 14
-    actions += _all(at, What.CRASH, members)
-    actions.append(Action(at, What.PUT_BACK, who))
+    actions += _all(at, ActionKind.CRASH, members)
+    actions.append(Action(at, ActionKind.PUT_BACK, who))
     return actions + _starts(chance, at + patience, patience, members)
 
 
-def _actions(chance: Random, members: str, electors: str, kinds: list[What]) -> list[Action]:
+def _actions(chance: Random, members: str, electors: str, kinds: list[ActionKind]) -> list[Action]:
     actions = [
-        Action(chance.choice((0.0, 0.0, chance.uniform(0, 4))), What.START, name)
+        Action(chance.choice((0.0, 0.0, chance.uniform(0, 4))), ActionKind.START, name)
         for name in members
         if chance.random() < 0.95
     ]
@@ -305,37 +329,37 @@ def _actions(chance: Random, members: str, electors: str, kinds: list[What]) -> 
         actions += _action(chance, members, kind, at)
     for _ in range(chance.choice((5, 20, 60))):
         at = chance.uniform(1.0, calm + storm)
-        actions.append(Action(at, What.WRITE, chance.choice(members)))
+        actions.append(Action(at, ActionKind.WRITE, chance.choice(members)))
     if kinds and chance.random() < 0.4:
         for name in chance.sample(electors, (len(electors) - 1) // 2):
             steps = chance.choice((0, 3, 10, 30))
-            kind = chance.choice((What.GONE, What.FEEDS))
+            kind = chance.choice((ActionKind.GONE, ActionKind.FEEDS))
             actions.append(Action(chance.uniform(0, calm + storm), kind, name, amount=steps))
     return actions
 
 
-def _action(chance: Random, members: str, kind: What, at: float) -> list[Action]:
+def _action(chance: Random, members: str, kind: ActionKind, at: float) -> list[Action]:
     who = chance.choice(members)
     later = at + chance.choice((0.1, 1.0, 5.0, 20.0)) * chance.random()
     others = "".join(name for name in members if name != who)
     match kind:
-        case What.CRASH_SOON | What.POWER:
+        case ActionKind.CRASH_SOON | ActionKind.POWER:
             made = [Action(at, kind, who, amount=chance.choice((1, 2, 3, 5, 8, 13, 30)))]
-        case What.CUT | What.DEAF | What.BREAK:
+        case ActionKind.CUT | ActionKind.DEAF | ActionKind.BREAK:
             made = [Action(at, kind, who, chance.choice(others))]
-        case What.SPLIT:
+        case ActionKind.SPLIT:
             group = "".join(sorted(chance.sample(others, chance.randrange(len(others)))))
             made = [Action(at, kind, who, group)]
-        case What.JUMP:
+        case ActionKind.JUMP:
             made = [Action(at, kind, who, amount=round(chance.choice((0.5, 5.0, 60.0)), 2))]
-        case What.WIPE | What.MARK | What.RESTORE:
-            made = [Action(at, What.CRASH, who), Action(at, kind, who)]
-        case What.REGISTER_LOST:
+        case ActionKind.WIPE | ActionKind.MARK | ActionKind.RESTORE:
+            made = [Action(at, ActionKind.CRASH, who), Action(at, kind, who)]
+        case ActionKind.REGISTER_LOST:
             made = [Action(at, kind, who, amount=round(chance.uniform(0.5, 8.0), 2))]
         case _:
             made = [Action(at, kind, who)]
     if kind in ENDS and chance.random() < 0.8:
-        made.append(Action(later, What.START, who))
-    if kind in (What.CUT, What.DEAF, What.SPLIT) and chance.random() < 0.7:
-        made.append(Action(later, What.HEAL))
+        made.append(Action(later, ActionKind.START, who))
+    if kind in (ActionKind.CUT, ActionKind.DEAF, ActionKind.SPLIT) and chance.random() < 0.7:
+        made.append(Action(later, ActionKind.HEAL))
     return made

@@ -42,7 +42,7 @@ def calm(it: Simulation) -> None:
     it.tell("faults stop, all links are whole")
     it.network.mend()
     _start_all(it)
-    if _await_service(it) and it.scenario.ends:
+    if _await_service(it) and it.scenario.ends_in_order:
         _shut_down(it)
 
 

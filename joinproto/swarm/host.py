@@ -25,7 +25,7 @@ from joinproto.join.wire import decode
 from joinproto.log.entry import Entry
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.net.session import VERSIONS
-from joinproto.swarm.place import Died, OpenFiles, Place
+from joinproto.swarm.place import DataDirectory, Died, OpenFiles
 
 if TYPE_CHECKING:
     from joinproto.swarm.simulation import Simulation
@@ -64,7 +64,7 @@ class Process(MemberLoop):
     """
 
     log: ReplicatedLog
-    place: Place
+    place: DataDirectory
     disk: OpenFiles
     simulation: Simulation
     clock: Clock
@@ -164,7 +164,7 @@ class Process(MemberLoop):
             self.log.close(why)
 
     def persist(self, record: StoreRecord) -> None:
-        self.place.keep(self.disk.writer, record)
+        self.place.write_with(self.disk.writer, record)
         self.simulation.oracle.wrote(self)
 
     def send_all(self, sends: tuple[messages.Sent, ...]) -> None:
@@ -232,7 +232,7 @@ class Process(MemberLoop):
 
     def tell(self, what: inputs.Input) -> None:
         if isinstance(what, inputs.UpdateDone):
-            self.place.reported, self.place.is_end = what.position, True
+            self.place.reported, self.place.has_reported_end = what.position, True
         super().tell(what)
 
     def give_up_on(self, peer: str, why: str) -> None:

@@ -89,7 +89,7 @@ class Oracle:
     @property
     def forgets(self) -> bool:
         """Return whether a disk has forgotten its promises, which voids most claims."""
-        return self.scenario.forgets or self._is_founded_twice
+        return self.scenario.restores_old_disk or self._is_founded_twice
 
     def require(self, claim: str, holds: bool, what: object) -> None:
         """Raise `Violation` unless the claim holds, or is void in such a run."""

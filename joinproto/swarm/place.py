@@ -51,14 +51,15 @@ class OpenFiles:
 
 
 @define(eq=False)
-class Place:
+class DataDirectory:
     """The data directory of a member.  `chance`: decides which data a loss of power leaves.
 
-    `dies_in`: the number of changes and sends before the process dies, None for never.  `record`:
-    the record that was reported as durable, however it is stored; `writing`: the record that is
-    being written.  `reported`: the last frame that a process reported as durable, None if it may
-    have been cut since.  `is_end`: the process reported that its data ends there, and the journal
-    was not written since.
+    `on_disk`: the record goes through the real store.  `record`: the record that was reported as
+    durable, however it is stored; `writing`: the record that is being written.  `reported`: the
+    last frame that a process reported as durable, None if it may have been cut since.
+    `has_reported_end`: the process reported that its data ends there, and the journal was not
+    written since.  `dies_in`: the number of changes and sends before the process dies, None for
+    never.  `dies_feeding`: the process dies when it is next asked for its data.
     """
 
     member: str
@@ -70,7 +71,7 @@ class Place:
     record: StoreRecord | None = None
     writing: StoreRecord | None = None
     reported: Position | None = None
-    is_end: bool = False
+    has_reported_end: bool = False
     dies_in: int | None = None
     dies_feeding: bool = False
     _stores: int = 0
@@ -88,24 +89,31 @@ class Place:
 
     def _before(self, call: str) -> None:
         if call == "write_at":
-            self.is_end = False
+            self.has_reported_end = False
         if self.dies_in is not None and call not in READS:
             self.step()
 
     def open(self) -> OpenFiles:
-        """Return the files that a process starts with; raises `StoreError`."""
+        """Return the files that a process starts with; raises `StoreError` if they are damaged.
+
+        A transient member's directory is emptied first.
+        """
         if self.is_transient:
             self.wipe()
-        ends = self.is_end  # before opening, which writes, too
+        ends = self.has_reported_end  # before opening, which writes, too
         if self.on_disk and not self.is_transient:
             opened = self._open_store()
         else:
             opened = self._open_value()
         if self.reported is not None and not holds(opened.journal.runs, self.reported):
-            opened.lost = f"{self.member} said that it has {self.reported}: {opened.journal.runs}"
+            opened.lost = (
+                f"{self.member} reported {self.reported} as durable, but its journal has only"
+                f" {opened.journal.runs}"
+            )
         elif ends and opened.journal.last != self.reported:
             opened.lost = (
-                f"{self.member} said that it ends at {self.reported}: {opened.journal.runs}"
+                f"{self.member} reported that its journal ends at {self.reported}, but it has"
+                f" {opened.journal.runs}"
             )
         return opened
 
@@ -133,9 +141,8 @@ class Place:
         found = disk.store.record
         is_there = self.record is None or found in (self.record, self.writing)
         self.record, self.writing = found, None
-        return OpenFiles(
-            disk.record, disk.journal, disk.store, "" if is_there else f"found {found}"
-        )
+        lost = "" if is_there else f"the store has {found}, which is not the last record written"
+        return OpenFiles(disk.record, disk.journal, disk.store, lost)
 
     def _make(self, record: StoreRecord) -> None:
         create_store(
@@ -151,14 +158,14 @@ class Place:
     def _has_store(self) -> bool:
         return any(path == f"{DIRECTORY}/{FOLDER}/{CURRENT}" for path, _ in self.files.files())
 
-    def keep(self, writer: RecordWriter, record: StoreRecord) -> None:
+    def write_with(self, writer: RecordWriter, record: StoreRecord) -> None:
         """Write the record durably."""
         self.writing = record
         writer.write(record)
         self.record, self.writing = record, None
 
     def write(self, record: StoreRecord) -> None:
-        """Keep the record as a value."""
+        """Store the record as a value."""
         self.step()
         self.record = record
         self.step()
@@ -184,7 +191,7 @@ class Place:
         self._take(Disk(self.chance, short=0.0, steady=frozenset({LOCK})))
         self.files.make(DIRECTORY)
         self.record = self.writing = self.reported = None
-        self.is_end = False
+        self.has_reported_end = False
 
     def mark(self) -> None:
         """Permit a restart from the tip (R3), as the recovery tool does; needs a tip."""
@@ -207,12 +214,12 @@ class Place:
             return
         self.record, files = self._copy
         self.reported = self.writing = None
-        self.is_end = False
+        self.has_reported_end = False
         self._take(files.copied())
         self.files.process_ends()
 
     def restore(self) -> None:
-        """Make a new copy, then put back the copy that the last call made."""
+        """Make a new copy, then put back the copy that was made before it, if any."""
         former = self._copy
         self.copy()
         now, self._copy = self._copy, former

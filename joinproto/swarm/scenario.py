@@ -13,50 +13,58 @@ from attrs import field, frozen
 from joinproto.join.config import Config, TotalFailure
 
 
-class What(Enum):
-    """An action on a cluster, by its operators or by chance."""
+class ActionKind(Enum):
+    """An action on a cluster, by its operators or by chance, as a sentence.
 
-    START = "is started"
-    CRASH = "is killed"
-    CRASH_SOON = "dies in the middle of what it does next"
-    POWER = "loses its power in the middle of what it does next"
-    BLACKOUT = "and these lose their power, each in the middle of what it does next"
-    GONE = "dies soon, and never comes back"
-    FEEDS = "dies when it is next asked for its data, and never comes back"
-    CUT = "and the other hear each other no more"
-    DEAF = "does not hear the other, which hears it"
-    BREAK = "loses its connection to the other"
-    GIVEN_UP = "is taken for lost by all others for a while, and does not notice"
-    SPLIT = "and these hear no other member, and all others each other"
-    HEAL = "all links are whole again"
-    WRITE = "a client writes at it"
-    LEAVE = "is told to leave"
-    SHUTDOWN = "is told to shut down the whole cluster"
-    WIPE = "gets an empty disk"
-    RESTORE = "gets back an old copy of its disk"
-    COPY = "its disk is copied"
-    PUT_BACK = "gets back the copy of its disk, after all were killed"
-    MARK = "its store is marked by the operator"
-    JUMP = "its clock jumps ahead"
-    OPTIONS = "is configured with other options"
-    USUAL = "is configured with the usual options again"
-    REGISTER_LOST = "does not reach the register"
+    `{member}` and `{others}` stand for the fields of an `Action`, `{all}` for both together.
+    """
+
+    START = "{member} is started"
+    CRASH = "{member} is killed"
+    CRASH_SOON = "{member} dies during its next actions"
+    POWER = "the power fails at {member} during its next actions"
+    BLACKOUT = "the power fails at {all} during the next actions of each"
+    GONE = "{member} dies soon, and never comes back"
+    FEEDS = "{member} dies when it is next asked for its data, and never comes back"
+    CUT = "the link between {member} and {others} is cut"
+    DEAF = "{member} no longer hears {others}, which still hears {member}"
+    BREAK = "{member} loses its connection to {others}"
+    GIVEN_UP = "{member} is taken for lost by all others for a while, and does not notice"
+    SPLIT = "all links between {all} and the other members are cut, and all other links are mended"
+    HEAL = "all links are mended"
+    WRITE = "{member} gets a write from a client"
+    LEAVE = "{member} is told to leave"
+    SHUTDOWN = "{member} is told to shut down the whole cluster"
+    WIPE = "{member} gets an empty disk"
+    RESTORE = "{member} gets back an old copy of its disk"
+    COPY = "the disk of {member} is copied"
+    PUT_BACK = "{member} gets back the copy of its disk, after all members were killed"
+    MARK = "an operator marks the store of {member}"
+    JUMP = "the clock of {member} jumps ahead"
+    OPTIONS = "{member} is configured with other options"
+    USUAL = "{member} is configured with the usual options again"
+    REGISTER_LOST = "{member} does not reach the register"
 
 
 @frozen
 class Action:
-    """An action at a time, in seconds: on the member `who`, with `others` and an amount, if any."""
+    """An action at a time, in seconds: on `member` and on `others`, one letter for each member.
+
+    `amount`: for `CRASH_SOON`, `POWER` and `GONE` the number of changes and sends before the
+    process dies, otherwise seconds.
+    """
 
     at: float
-    what: What
-    who: str = ""
+    kind: ActionKind
+    member: str = ""
     others: str = ""
     amount: float = 0.0
 
     def __str__(self) -> str:
-        rest = f" {self.others}" if self.others else ""
-        much = f" ({self.amount:g})" if self.amount else ""
-        return f"{self.who}{rest} {self.what.value}{much}".strip()
+        told = self.kind.value.format(
+            member=self.member, others=self.others, all=f"{self.member} {self.others}".strip()
+        )
+        return f"{told} ({self.amount:g})" if self.amount else told
 
 
 @frozen(kw_only=True)
@@ -70,7 +78,7 @@ class Scenario:
     the most seconds until a lost connection is noticed.  `drift`: for each member, the seconds of
     its clock in a second.  `on_disk`: metadata go through the real store, as bytes.  `as_bytes`:
     messages go as bytes.  `apart`: pairs that do not hear each other even after all other links are
-    mended.  `ends`: the run ends with an orderly shutdown and a start of all.
+    mended.  `ends_in_order`: the run ends with an orderly shutdown and a start of all.
     """
 
     seed: int
@@ -96,7 +104,7 @@ class Scenario:
     as_bytes: bool = False
     actions: tuple[Action, ...] = field(default=(), repr=False)
     apart: tuple[str, ...] = ()
-    ends: bool = False
+    ends_in_order: bool = False
 
     def config(self, name: str, *, options: str = "default") -> Config:
         """Return this member's configuration."""
@@ -114,9 +122,12 @@ class Scenario:
         )
 
     @property
-    def forgets(self) -> bool:
-        """Return whether a disk forgets its promises in this run, which voids most claims."""
-        return any(action.what is What.RESTORE for action in self.actions)
+    def restores_old_disk(self) -> bool:
+        """Return whether a disk may forget its promises in this run, which voids most claims.
+
+        Runs with `PUT_BACK` are checked against all claims.
+        """
+        return any(action.kind is ActionKind.RESTORE for action in self.actions)
 
     @property
     def words(self) -> list[str]:
@@ -132,6 +143,7 @@ class Scenario:
         lines.append(
             f"patience {self.patience:g} s, heartbeat {self.heartbeat:g} s, messages take about"
             f" {self.delay:g} s; {self.loss:.0%} are lost, {self.twice:.0%} come twice,"
-            f" {self.late:.0%} come again much later, and with {self.old:.0%} comes an old one"
+            f" {self.late:.0%} come again much later, and {self.old:.0%} bring an older"
+            " message of their sender"
         )
         return lines

@@ -19,7 +19,7 @@ from joinproto.swarm.scenario import Action, Scenario
 SECONDS_MOST = 60.0
 
 PLAIN: dict[str, Any] = {
-    "ends": False,
+    "ends_in_order": False,
     "apart": (),
     "late": 0.0,
     "twice": 0.0,
@@ -99,7 +99,9 @@ def _without(scenario: Scenario, name: str) -> Iterator[Scenario]:
     if len(it.members) <= 2:
         return
     electors = it.electors.replace(name, "")
-    actions = tuple(map(_dropping(name), (action for action in it.actions if action.who != name)))
+    actions = tuple(
+        map(_dropping(name), (action for action in it.actions if action.member != name))
+    )
     least = 1 if it.outside else len(electors) // 2 + 1
     drift = tuple(rate for one, rate in zip(it.members, it.drift, strict=False) if one != name)
     if electors:

@@ -25,7 +25,7 @@ from joinproto.log.replicated import ReplicatedLog
 from joinproto.swarm.host import Clients, Clock, Process
 from joinproto.swarm.network import Network
 from joinproto.swarm.oracle import Oracle, Violation
-from joinproto.swarm.place import Died, Place
+from joinproto.swarm.place import DataDirectory, Died
 from joinproto.swarm.register import Register
 from joinproto.swarm.scenario import Scenario
 
@@ -52,7 +52,7 @@ class Simulation:
     events: int = 0
     story: list[str] = field(factory=list)
     processes: dict[str, Process] = field(factory=dict)
-    places: dict[str, Place] = field(factory=dict)
+    places: dict[str, DataDirectory] = field(factory=dict)
     oracle: Oracle = field(init=False)
     network: Network = field(init=False)
     chance: Random = field(init=False)
@@ -79,7 +79,7 @@ class Simulation:
         self.register = Register(self)
         for name, rate in zip(it.members, it.drift or (1.0,) * len(it.members), strict=False):
             self.clocks[name] = Clock(rate, ahead=ord(name) % 7)
-            self.places[name] = Place(
+            self.places[name] = DataDirectory(
                 name, CLUSTER, name in it.transients, it.on_disk, Random(f"disk {it.seed} {name}")
             )
 
@@ -198,7 +198,7 @@ class Simulation:
         self._ends(name, process.place)
         self.network.ended(name)
 
-    def _ends(self, name: str, place: Place) -> None:
+    def _ends(self, name: str, place: DataDirectory) -> None:
         place.process_ends(power=name in self.power)
         self.power.discard(name)
 

@@ -6,7 +6,16 @@ Views are chosen by a register that has at most one successor of each view.  Tha
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Layer
-from joinproto.prove.logic import After, all_of, equal, every, is_total_order, is_tree, same, some
+from joinproto.prove.logic import (
+    After,
+    all_of,
+    equal,
+    every,
+    is_forest_order,
+    is_total_order,
+    same,
+    some,
+)
 from joinproto_claims.chain_steps import (
     COPY,
     NUMBER,
@@ -267,7 +276,10 @@ LAYER = Layer(
         told_not,
         kept,
     ),
-    axioms={"views form a tree": is_tree(upto), "numbers are ordered": is_total_order(earlier)},
+    axioms={
+        "views form a tree": is_forest_order(upto),
+        "numbers are ordered": is_total_order(earlier),
+    },
     steps=STEPS,
     conjuncts=CONJUNCTS,
     claims=CLAIMS,

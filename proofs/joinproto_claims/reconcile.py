@@ -17,7 +17,7 @@ from joinproto.prove.logic import (
     all_of,
     equal,
     every,
-    is_tree,
+    is_forest_order,
     same,
     some,
 )
@@ -242,7 +242,7 @@ LAYER = Layer(
     ),
     functions=(term,),
     axioms={
-        "a log is a line": is_tree(upto),
+        "a log is a line": is_forest_order(upto),
         "the entry right behind": every(
             (e, f),
             behind(e, f)

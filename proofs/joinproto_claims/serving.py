@@ -15,7 +15,7 @@ from joinproto.prove.logic import (
     Var,
     all_of,
     every,
-    is_tree,
+    is_forest_order,
     same,
     some,
 )
@@ -365,7 +365,7 @@ LAYER = Layer(
     ),
     functions=(options,),
     axioms={
-        "views form a tree": is_tree(upto),
+        "views form a tree": is_forest_order(upto),
         "two majorities of one view share an elector": every(
             (q, r, v),
             (majority_of(q, v) & majority_of(r, v)) >> some(t, within(t, q) & within(t, r)),

@@ -67,16 +67,16 @@ class Slotted:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Notes:
+class CountedCalls:
     """Counts how often it was made, and has its own `__reduce__`."""
 
     made = 0
 
     def __init__(self) -> None:
-        Notes.made += 1
+        CountedCalls.made += 1
 
     def __reduce__(self) -> Any:
-        return Notes, ()
+        return CountedCalls, ()
 
 
 def helper(x: int) -> int:
@@ -87,10 +87,10 @@ def is_this_module(module: str) -> bool:
     return module == __name__
 
 
-ANY = Names(allows=is_this_module)
+THIS_MODULE = Names(allows=is_this_module)
 
 
-def read_back(value: Any, names: Names = ANY) -> Any:
+def read_back(value: Any, names: Names = THIS_MODULE) -> Any:
     return read(written(value, names), names)
 
 
@@ -155,7 +155,7 @@ def test_only_a_function_that_the_reader_holds_is_written_and_read() -> None:
 
     assert read_back(("call", helper), names)[1] is helper
     with pytest.raises(CannotKeep, match=r"it names .*helper"):
-        written(helper, ANY)
+        written(helper, THIS_MODULE)
 
 
 def test_only_a_local_class_that_the_reader_holds_is_written_and_read() -> None:
@@ -165,12 +165,12 @@ def test_only_a_local_class_that_the_reader_holds_is_written_and_read() -> None:
 
     assert Local(1) == read_back(Local(1), Names.of([Local(2)], is_this_module))
     with pytest.raises(CannotKeep, match="Local"):
-        written(Local(1), ANY)
+        written(Local(1), THIS_MODULE)
 
 
 def test_a_value_with_its_own_reduce_is_refused() -> None:
-    with pytest.raises(CannotKeep, match="a value of Notes cannot be written as data"):
-        written(Notes(), ANY)
+    with pytest.raises(CannotKeep, match="a value of CountedCalls cannot be written as data"):
+        written(CountedCalls(), THIS_MODULE)
 
 
 def bytes_of(names: list[list[str]], nodes: list[int], leaves: list[Any]) -> bytes:
@@ -194,7 +194,7 @@ def bytes_of(names: list[list[str]], nodes: list[int], leaves: list[Any]) -> byt
 )
 def test_names_that_are_not_allowed_are_refused(module: str, name: str) -> None:
     with pytest.raises(CannotKeep, match=f"it names {module}.{name}"):
-        read(bytes_of([[module, name]], [kept_values.NAME, 1, 0], []), ANY)
+        read(bytes_of([[module, name]], [kept_values.NAME, 1, 0], []), THIS_MODULE)
 
 
 @pytest.mark.parametrize(
@@ -202,28 +202,28 @@ def test_names_that_are_not_allowed_are_refused(module: str, name: str) -> None:
 )
 def test_no_init_is_called_by_any_kind_of_value(kind: int) -> None:
     """No kind of value in the bytes may call the `__init__` of a class that it names."""
-    before = Notes.made
+    before = CountedCalls.made
     name = [kept_values.NAME, 1, 0, kept_values.LEAF, 1, 0]
-    content = bytes_of([[__name__, "Notes"]], [*name, kind, 1, 0], [1])
+    content = bytes_of([[__name__, "CountedCalls"]], [*name, kind, 1, 0], [1])
 
     with contextlib.suppress(CannotKeep, TypeError, ValueError):
-        read(content, ANY)
+        read(content, THIS_MODULE)
 
-    assert before == Notes.made
+    assert before == CountedCalls.made
 
 
 def cut(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
-def with_missing_places(content: bytes) -> bytes:
+def with_unknown_index(content: bytes) -> bytes:
     return bytes_of([], [kept_values.TUPLE, 1, 7], [])
 
 
-@pytest.mark.parametrize("damage", [cut, with_missing_places, lambda content: b""])
+@pytest.mark.parametrize("damage", [cut, with_unknown_index, lambda content: b""])
 def test_reading_damaged_bytes_raises(damage: Callable[[bytes], bytes]) -> None:
     with pytest.raises((ValueError, LookupError)):
-        read(damage(written([1, 2, "three"], ANY)), ANY)
+        read(damage(written([1, 2, "three"], THIS_MODULE)), THIS_MODULE)
 
 
 def test_no_module_of_joinproto_may_read_a_pickle() -> None:

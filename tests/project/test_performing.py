@@ -390,7 +390,7 @@ def test_another_performer_and_a_decision_in_a_host_are_found() -> None:
     assert ["Other"] == [*performers(tree, RECONCILE.methods)]
     for said in (
         "one.since > two.since",
-        "how is Ended.DONE",
+        "how is ChangeOutcome.DONE",
         "isinstance(one, Intent)",
         "1 if one.intent else 2",
         "not (two and one.intent)",

@@ -13,6 +13,7 @@ from joinproto.prove.layer import Guard, Layer, Step, Update
 from joinproto.prove.logic import (
     TRUE,
     And,
+    Application,
     Every,
     Formula,
     Function,
@@ -22,7 +23,6 @@ from joinproto.prove.logic import (
     Same,
     Some,
     Sort,
-    Value,
     Var,
     every,
     same,
@@ -58,7 +58,7 @@ TOY = Layer(
 )
 
 
-def _terms() -> st.SearchStrategy[tuple[Var, Var, Var | Value]]:
+def _terms() -> st.SearchStrategy[tuple[Var, Var, Var | Application]]:
     return st.tuples(
         st.sampled_from([x, y]), st.sampled_from([x, y]), st.sampled_from([z, home(x), home(y)])
     )

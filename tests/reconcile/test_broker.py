@@ -299,7 +299,9 @@ def test_no_node_makes_more_copies_than_its_limit(broker: Broker) -> None:
     found = rig(broker, copies=1)
 
     assert 1 == len(found.rounds(3))
-    assert "c takes part in 1 of 1 copies at a time" in found.said("decision", "why")
+    assert "c takes part in 1 copies already, of at most 1 at a time" in found.said(
+        "decision", "why"
+    )
 
 
 def test_the_queue_with_least_to_spare_is_changed_first_and_then_the_smallest(

@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 from attrs import evolve
 
-from joinproto.reconcile.keeper import Ended, Intent, Keeper
+from joinproto.reconcile.keeper import ChangeOutcome, Intent, Keeper
 from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import Facts, Key, facts_of, replicas_of
 from joinproto.reconcile.tables import Action
@@ -101,11 +101,11 @@ def test_a_removal_that_was_refused_before_a_node_was_forgotten_is_tried_again()
     keeper = Keeper(RULES).observe(facts("abc", "a", NODES), 0.0)
     removal = Intent(Key("/", "q"), Kind.STREAM, Action.REMOVE, "b", "a", 100.0)
 
-    steady = keeper.begun(removal).ended(removal, Ended.UNDONE)
+    steady = keeper.begun(removal).without_change(removal, ChangeOutcome.UNDONE)
     forgotten = keeper.begun(removal).observe(facts("abc", "a", [NODES[0], NODES[2]]), 110.0)
 
     assert {removal.key: {"b"}} == steady.stays
-    assert {} == forgotten.ended(removal, Ended.UNDONE).stays
+    assert {} == forgotten.without_change(removal, ChangeOutcome.UNDONE).stays
 
 
 def test_a_change_is_tried_again_only_once_its_tool_cannot_act_any_more() -> None:
@@ -116,12 +116,12 @@ def test_a_change_is_tried_again_only_once_its_tool_cannot_act_any_more() -> Non
         Kind.STREAM, [{"node": "a", "role": "writer", "offset": 9, "committed_offset": 9}]
     )
     restarted = keeper.begun(add).observe(facts("ab", "a", NODES), 150.0)
-    ended = evolve(add, ended=159.0)
+    ended = evolve(add, ended_at=159.0)
 
-    assert Ended.NOT_YET is keeper.follow(add, 900.0, leads)
-    assert Ended.NOT_YET is keeper.follow(ended, 160.0 + RULES.settle - 2.0, leads)
-    assert Ended.UNDONE is keeper.follow(ended, 159.0 + RULES.settle, leads)
-    assert 150.0 == restarted.intents[add.key].ended
+    assert ChangeOutcome.NOT_YET is keeper.follow(add, 900.0, leads)
+    assert ChangeOutcome.NOT_YET is keeper.follow(ended, 160.0 + RULES.settle - 2.0, leads)
+    assert ChangeOutcome.UNDONE is keeper.follow(ended, 159.0 + RULES.settle, leads)
+    assert 150.0 == restarted.intents[add.key].ended_at
 
 
 def test_a_list_without_its_leader_is_doubted() -> None:

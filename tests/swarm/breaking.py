@@ -23,9 +23,9 @@ from joinproto.join.view import View
 from joinproto.log.entry import digest_of
 from joinproto.log.submissions import Submissions
 from joinproto.swarm.draw import draw
-from joinproto.swarm.place import OpenFiles, Place
+from joinproto.swarm.place import DataDirectory, OpenFiles
 from joinproto.swarm.run import Outcome, run
-from joinproto.swarm.scenario import Scenario, What
+from joinproto.swarm.scenario import ActionKind, Scenario
 from joinproto_worlds.mutations.catalogue import MUTATIONS
 from joinproto_worlds.mutations.mutation import Mutation, Patch, applied
 from joinproto_worlds.mutations.named import mutation
@@ -40,7 +40,9 @@ def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
     configured with other options.
     """
     least = len(scenario.electors) // 2 + 1
-    away = {What.LEAVE, What.SHUTDOWN, What.RESTORE} | (set() if options else {What.OPTIONS})
+    away = {ActionKind.LEAVE, ActionKind.SHUTDOWN, ActionKind.RESTORE} | (
+        set() if options else {ActionKind.OPTIONS}
+    )
     return evolve(
         scenario,
         found_with=None,
@@ -48,9 +50,9 @@ def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
         transients="",
         wait_for=max(scenario.wait_for, least),
         automatic=True,
-        ends=False,
+        ends_in_order=False,
         apart=(),
-        actions=tuple(action for action in scenario.actions if action.what not in away),
+        actions=tuple(action for action in scenario.actions if action.kind not in away),
     )
 
 
@@ -111,10 +113,12 @@ def _ends_the_ready_alone(original: Callable[..., None]) -> Callable[..., None]:
     return learn
 
 
-def _with_its_mark(original: Callable[[Place], OpenFiles]) -> Callable[[Place], OpenFiles]:
+def _with_its_mark(
+    original: Callable[[DataDirectory], OpenFiles],
+) -> Callable[[DataDirectory], OpenFiles]:
     """Let a disk that is marked as unfinished stay so when its process starts again."""
 
-    def open_disk(self: Place) -> OpenFiles:
+    def open_disk(self: DataDirectory) -> OpenFiles:
         before = self.record
         is_marked = before is not None and before.tip is not None and before.update_unfinished
         found = original(self)
@@ -155,7 +159,7 @@ MARKED_AT_ONCE = Mutation(
         *MUTATIONS["unfit-before-the-first-byte"].patches,
         Patch("joinproto.join.steps", "update_progress", _marked_on_the_way),
         Patch("joinproto.join.steps", "update_done", _marked_to_the_end),
-        Patch("joinproto.swarm.place", "Place.open", _with_its_mark),
+        Patch("joinproto.swarm.place", "DataDirectory.open", _with_its_mark),
     ),
 )
 READY_ALONE = Mutation(

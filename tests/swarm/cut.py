@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from joinproto.swarm.run import Outcome
-from joinproto.swarm.scenario import Action, Scenario, What
+from joinproto.swarm.scenario import Action, ActionKind, Scenario
 
 CUT = "these stay apart"
 HEALED = "faults stop, all links are whole"
@@ -36,8 +36,8 @@ def scenario(names: str, cut: tuple[str, ...], *, seed: int = 7, notice: float =
         slow=0.0,
         notice=notice,
         actions=(
-            *(Action(0.0, What.START, name) for name in names),
-            Action(3.0, What.WRITE, names[0]),
+            *(Action(0.0, ActionKind.START, name) for name in names),
+            Action(3.0, ActionKind.WRITE, names[0]),
         ),
         apart=cut,
     )

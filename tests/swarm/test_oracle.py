@@ -19,10 +19,10 @@ from joinproto.machine.vocabulary import Reason, Store
 from joinproto.swarm.draw import draw
 from joinproto.swarm.host import Process
 from joinproto.swarm.oracle import Oracle, Violation
-from joinproto.swarm.place import Place
+from joinproto.swarm.place import DataDirectory
 from joinproto.swarm.rest import RunningMember, members_that_must_serve
 from joinproto.swarm.run import run
-from joinproto.swarm.scenario import Action, Scenario, What
+from joinproto.swarm.scenario import Action, ActionKind, Scenario
 
 SCENARIO = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
 SEATS = {name: Seat(name, f"{name}1") for name in "abc"}
@@ -101,15 +101,15 @@ def test_a_founder_that_lost_its_disk_may_found_another_cluster_with_few_founder
         slow=0.1,
         notice=0.0,
         actions=(
-            Action(0.0, What.START, "b"),
-            Action(0.0, What.START, "c"),
-            Action(1.397, What.CUT, "b", "c"),
-            Action(1.593, What.CRASH, "c"),
-            Action(2.047, What.WIPE, "c"),
-            Action(2.159, What.START, "c"),
-            Action(2.343, What.CUT, "a", "b"),
-            Action(2.51, What.START, "a"),
-            Action(2.758, What.JUMP, "a", amount=0.5),
+            Action(0.0, ActionKind.START, "b"),
+            Action(0.0, ActionKind.START, "c"),
+            Action(1.397, ActionKind.CUT, "b", "c"),
+            Action(1.593, ActionKind.CRASH, "c"),
+            Action(2.047, ActionKind.WIPE, "c"),
+            Action(2.159, ActionKind.START, "c"),
+            Action(2.343, ActionKind.CUT, "a", "b"),
+            Action(2.51, ActionKind.START, "a"),
+            Action(2.758, ActionKind.JUMP, "a", amount=0.5),
         ),
     )
 
@@ -158,10 +158,10 @@ def test_a_cluster_founded_by_transient_members_needs_no_store_later() -> None:
         notice=0.05,
         apart=("ac",),
         actions=(
-            Action(0.0, What.START, "b"),
-            Action(3.614, What.START, "a"),
-            Action(3.871, What.START, "c"),
-            Action(6.701, What.WRITE, "c"),
+            Action(0.0, ActionKind.START, "b"),
+            Action(3.614, ActionKind.START, "a"),
+            Action(3.871, ActionKind.START, "c"),
+            Action(6.701, ActionKind.WRITE, "c"),
         ),
     )
 
@@ -273,12 +273,12 @@ def test_a_cluster_may_be_founded_again_after_two_voters_lost_their_disks() -> N
         is_steady=True,
         slow=0.1,
         actions=(
-            Action(22.01, What.START, "b"),
-            Action(22.647, What.START, "a"),
-            Action(23.335, What.CRASH, "a"),
-            Action(23.335, What.WIPE, "a"),
-            Action(26.726, What.CRASH, "b"),
-            Action(26.726, What.WIPE, "b"),
+            Action(22.01, ActionKind.START, "b"),
+            Action(22.647, ActionKind.START, "a"),
+            Action(23.335, ActionKind.CRASH, "a"),
+            Action(23.335, ActionKind.WIPE, "a"),
+            Action(26.726, ActionKind.CRASH, "b"),
+            Action(26.726, ActionKind.WIPE, "b"),
         ),
     )
 
@@ -300,11 +300,11 @@ def test_a_shutdown_that_no_member_survives_is_finished_before_the_restart() -> 
         notice=0.0,
         on_disk=True,
         actions=(
-            Action(0.0, What.START, "a"),
-            Action(0.0, What.START, "b"),
-            Action(8.077, What.SHUTDOWN, "b"),
-            Action(8.281, What.POWER, "b", amount=9),
-            Action(8.423, What.CRASH_SOON, "a", amount=1),
+            Action(0.0, ActionKind.START, "a"),
+            Action(0.0, ActionKind.START, "b"),
+            Action(8.077, ActionKind.SHUTDOWN, "b"),
+            Action(8.281, ActionKind.POWER, "b", amount=9),
+            Action(8.423, ActionKind.CRASH_SOON, "a", amount=1),
         ),
     )
 
@@ -404,9 +404,9 @@ def _takes_twice(
 
 def _forgets_a_frame(patch: pytest.MonkeyPatch, *, is_noticed: bool = False) -> None:
     """Make a disk lose its synced frames when its process ends."""
-    ends = Place.process_ends
+    ends = DataDirectory.process_ends
 
-    def forgets(place: Place, **options: Any) -> None:
+    def forgets(place: DataDirectory, **options: Any) -> None:
         ends(place, **options)
         file = dict(place.files.files()).get("/data/frames.log")
         if file is not None:
@@ -414,7 +414,7 @@ def _forgets_a_frame(patch: pytest.MonkeyPatch, *, is_noticed: bool = False) -> 
         if not is_noticed:
             place.reported = None
 
-    patch.setattr(Place, "process_ends", forgets)
+    patch.setattr(DataDirectory, "process_ends", forgets)
 
 
 PATCHES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
@@ -428,9 +428,9 @@ PATCHES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 WORK = (
-    *(Action(0.0, What.START, name) for name in "abc"),
-    *(Action(5.0 + at / 10, What.WRITE, name) for at in range(5) for name in "abc"),
-    *(Action(8.0, What.CRASH, name) for name in "abc"),
+    *(Action(0.0, ActionKind.START, name) for name in "abc"),
+    *(Action(5.0 + at / 10, ActionKind.WRITE, name) for at in range(5) for name in "abc"),
+    *(Action(8.0, ActionKind.CRASH, name) for name in "abc"),
 )
 
 

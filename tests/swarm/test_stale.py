@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from joinproto.swarm.run import run
-from joinproto.swarm.scenario import Action, Scenario, What
+from joinproto.swarm.scenario import Action, ActionKind, Scenario
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 
@@ -20,29 +20,29 @@ LEFT = "c"
 KINDS: dict[str, Callable[[float], list[Action]]] = {
     "a member": lambda at: [],
     "a member that is leaving": lambda at: [
-        Action(at + 1.5, What.LEAVE, LEFT),
-        Action(at + 8.0, What.START, LEFT),
+        Action(at + 1.5, ActionKind.LEAVE, LEFT),
+        Action(at + 8.0, ActionKind.START, LEFT),
     ],
     "a newcomer": lambda at: [
-        Action(at - 3.0, What.CRASH, LEFT),
-        Action(at - 3.0, What.WIPE, LEFT),
-        Action(at - 3.0, What.START, LEFT),
+        Action(at - 3.0, ActionKind.CRASH, LEFT),
+        Action(at - 3.0, ActionKind.WIPE, LEFT),
+        Action(at - 3.0, ActionKind.START, LEFT),
     ],
     "a member that was suspended": lambda at: [
-        Action(at - 2.0, What.SPLIT, LEFT),
-        Action(at - 1.4, What.HEAL),
+        Action(at - 2.0, ActionKind.SPLIT, LEFT),
+        Action(at - 1.4, ActionKind.HEAL),
     ],
 }
 """Further events of the member, in a round in which the others take it for lost at `at`."""
 
 
 def scenario(kind: str, rounds: int) -> Scenario:
-    actions = [Action(0.0, What.START, name) for name in "abc"]
+    actions = [Action(0.0, ActionKind.START, name) for name in "abc"]
     for number in range(rounds):
         at = 6.0 + 15.0 * number
-        actions.append(Action(at, What.GIVEN_UP, LEFT, amount=5.0))
+        actions.append(Action(at, ActionKind.GIVEN_UP, LEFT, amount=5.0))
         actions += KINDS[kind](at)
-        actions += [Action(at + 0.25 * n, What.WRITE, "ab"[n % 2]) for n in range(16)]
+        actions += [Action(at + 0.25 * n, ActionKind.WRITE, "ab"[n % 2]) for n in range(16)]
     return Scenario(
         seed=1,
         members="abc",

@@ -13,7 +13,7 @@ from joinproto.errors import MisuseError
 from joinproto.swarm.draw import draw
 from joinproto.swarm.many import many
 from joinproto.swarm.run import Outcome, run
-from joinproto.swarm.scenario import Action, Scenario, What
+from joinproto.swarm.scenario import Action, ActionKind, Scenario
 from joinproto.swarm.shrink import shrink
 from tests.swarm.breaking import BREAKS, FORMER, BrokenRule, plain
 
@@ -155,10 +155,10 @@ def test_most_claims_are_void_if_a_disk_forgot_its_promises() -> None:
     """An old copy of a disk may split a cluster, which is no bug."""
     scenario = evolve(
         draw(5),
-        actions=(Action(0.0, What.START, "a"), Action(9.0, What.RESTORE, "a")),
+        actions=(Action(0.0, ActionKind.START, "a"), Action(9.0, ActionKind.RESTORE, "a")),
     )
 
-    assert scenario.forgets
+    assert scenario.restores_old_disk
     assert not run(scenario).failed
 
 

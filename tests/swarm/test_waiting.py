@@ -6,7 +6,7 @@ import pytest
 
 from joinproto.swarm.draw import draw
 from joinproto.swarm.run import run
-from joinproto.swarm.scenario import Action, Scenario, What
+from joinproto.swarm.scenario import Action, ActionKind, Scenario
 
 TWO = Scenario(
     seed=16,
@@ -16,11 +16,11 @@ TWO = Scenario(
     patience=0.5,
     heartbeat=0.25,
     actions=(
-        Action(0.0, What.START, "a"),
-        Action(0.0, What.START, "b"),
-        Action(5.0, What.LEAVE, "a"),
-        Action(8.0, What.CRASH, "b"),
-        Action(8.0, What.WIPE, "b"),
+        Action(0.0, ActionKind.START, "a"),
+        Action(0.0, ActionKind.START, "b"),
+        Action(5.0, ActionKind.LEAVE, "a"),
+        Action(8.0, ActionKind.CRASH, "b"),
+        Action(8.0, ActionKind.WIPE, "b"),
     ),
 )
 """The only member of the view has lost its disk, so both are strangers in it."""
@@ -30,7 +30,7 @@ GONE = Scenario(
     members="bc",
     electors="bc",
     wait_for=2,
-    actions=(Action(1.0, What.GONE, "c"),),
+    actions=(Action(1.0, ActionKind.GONE, "c"),),
 )
 """No cluster is founded, and one elector never comes."""
 

@@ -25,8 +25,8 @@ from joinproto.store.handle import create_store
 from joinproto.swarm.actions import do
 from joinproto.swarm.draw import draw as draw_any
 from joinproto.swarm.oracle import Oracle, Violation
-from joinproto.swarm.place import DIRECTORY, Place
-from joinproto.swarm.scenario import Action, Scenario, What
+from joinproto.swarm.place import DIRECTORY, DataDirectory
+from joinproto.swarm.scenario import Action, ActionKind, Scenario
 from joinproto.swarm.simulation import CLUSTER, Simulation
 from tools.histories.followed import Followed, Steps
 from tools.histories.judged import History
@@ -49,8 +49,8 @@ class Draw:
     now: float = FOUND_SECONDS
     actions: list[Action] = field(factory=list)
 
-    def add(self, what: What, who: str = "", others: str = "", amount: float = 0.0) -> None:
-        self.actions.append(Action(self.now, what, who, others, amount))
+    def add(self, kind: ActionKind, who: str = "", others: str = "", amount: float = 0.0) -> None:
+        self.actions.append(Action(self.now, kind, who, others, amount))
 
     def wait(self, most: float) -> None:
         self.now += self.chance.uniform(0.0, most)
@@ -60,22 +60,22 @@ class Draw:
 
     def write(self) -> None:
         for _ in range(self.chance.randint(1, WRITES_MAX)):
-            self.add(What.WRITE, self.one())
+            self.add(ActionKind.WRITE, self.one())
             self.wait(0.2)
 
-    def end(self, who: str, what: What = What.CRASH) -> None:
-        self.add(what, who, amount=self.chance.randint(0, 6))
+    def end(self, who: str, kind: ActionKind = ActionKind.CRASH) -> None:
+        self.add(kind, who, amount=self.chance.randint(0, 6))
         self.up.remove(who)
 
     def back(self, who: str) -> None:
-        self.add(What.START, who)
+        self.add(ActionKind.START, who)
         self.up.append(who)
         self.wait(8.0)
 
     def away(self) -> str:
         """Kill a member, and let the others continue."""
         who = self.one()
-        self.end(who, self.chance.choice((What.CRASH, What.CRASH_SOON)))
+        self.end(who, self.chance.choice((ActionKind.CRASH, ActionKind.CRASH_SOON)))
         self.wait(8.0)
         self.write()
         return who
@@ -84,7 +84,7 @@ class Draw:
         """Kill all members: at once, or one after another with writes in between."""
         is_together = self.chance.random() < 0.5
         while self.up:
-            self.end(self.one(), self.chance.choice((What.CRASH, What.CRASH_SOON)))
+            self.end(self.one(), self.chance.choice((ActionKind.CRASH, ActionKind.CRASH_SOON)))
             if self.up and not is_together:
                 self.wait(8.0)
                 self.write()
@@ -92,14 +92,14 @@ class Draw:
 
 def _orderly(it: Draw) -> None:
     it.write()
-    it.add(What.SHUTDOWN, it.one())
+    it.add(ActionKind.SHUTDOWN, it.one())
     it.wait(8.0)
 
 
 def _left(it: Draw) -> None:
     it.write()
     who = it.one()
-    it.add(What.LEAVE, who)
+    it.add(ActionKind.LEAVE, who)
     it.up.remove(who)
     it.wait(8.0)
     it.write()
@@ -108,13 +108,13 @@ def _left(it: Draw) -> None:
 def _together(it: Draw) -> None:
     it.write()
     while it.up:
-        it.end(it.one(), it.chance.choice((What.CRASH, What.CRASH_SOON)))
+        it.end(it.one(), it.chance.choice((ActionKind.CRASH, ActionKind.CRASH_SOON)))
 
 
 def _power(it: Draw) -> None:
     it.write()
     while it.up:
-        it.end(it.one(), What.POWER)
+        it.end(it.one(), ActionKind.POWER)
     it.wait(1.0)
 
 
@@ -127,12 +127,12 @@ def _in_turn(it: Draw) -> None:
 def _cut(it: Draw) -> None:
     it.write()
     lone = it.one()
-    it.add(What.SPLIT, lone)
+    it.add(ActionKind.SPLIT, lone)
     for _ in range(it.chance.randint(1, 4)):
         it.write()
         it.wait(6.0)
     if it.chance.random() < 0.5:
-        it.add(What.HEAL)
+        it.add(ActionKind.HEAL)
         it.wait(8.0)
         it.write()
 
@@ -144,7 +144,7 @@ def _back(it: Draw) -> None:
 
 def _wiped(it: Draw) -> None:
     who = it.away()
-    it.add(What.WIPE, who)
+    it.add(ActionKind.WIPE, who)
     if it.chance.random() < 0.5:
         it.back(who)
         it.write()
@@ -152,7 +152,7 @@ def _wiped(it: Draw) -> None:
 
 def _old_copy(it: Draw) -> None:
     who = it.away()
-    it.add(What.RESTORE, who)  # makes the copy that the later one puts back
+    it.add(ActionKind.RESTORE, who)  # makes the copy that the later one puts back
     it.back(who)
     it.write()
     it.wait(8.0)
@@ -162,7 +162,7 @@ def _old_copy(it: Draw) -> None:
         it.end(who)
         it.wait(8.0)
         it.write()
-    it.add(What.RESTORE, who)
+    it.add(ActionKind.RESTORE, who)
 
 
 def _forced(it: Draw) -> None:
@@ -170,7 +170,7 @@ def _forced(it: Draw) -> None:
     it.wait(8.0)
     it.down()
     it.wait(2.0)
-    it.add(What.MARK, who)
+    it.add(ActionKind.MARK, who)
     for name in it.chance.sample(it.members, it.chance.randint(1, len(it.members))):
         it.back(name)
     it.wait(20.0)
@@ -197,11 +197,11 @@ KINDS = tuple(PLOTS)
 def scenario_of(seed: int, kind: str) -> Scenario:
     """Return the scenario of a seed and kind."""
     if kind == "any":
-        return evolve(draw_any(seed), outside=False, transients="", apart=(), ends=False)
+        return evolve(draw_any(seed), outside=False, transients="", apart=(), ends_in_order=False)
     chance = random.Random(f"{seed} {kind}")
     members = "abcde"[: chance.choice((3, 3, 3, 4, 5))]
     it = Draw(chance, members, list(members))
-    it.actions += [Action(chance.uniform(0.0, 2.0), What.START, name) for name in members]
+    it.actions += [Action(chance.uniform(0.0, 2.0), ActionKind.START, name) for name in members]
     PLOTS[kind](it)
     if it.up and (kind != "orderly" or chance.random() < 0.5):
         it.down()
@@ -267,7 +267,9 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
         broker="joinproto",
         seed=seed,
         kind=kind,
-        events=tuple(str(action) for action in scenario.actions if action.what is not What.WRITE),
+        events=tuple(
+            str(action) for action in scenario.actions if action.kind is not ActionKind.WRITE
+        ),
         stores=stores,
         has=has,
         acknowledged=acknowledged,
@@ -314,7 +316,7 @@ def _marked(history: History) -> str:
     return judge(history, tuple(sorted(history.stores))).named[0]
 
 
-def _journal_of(place: Place) -> bytes:
+def _journal_of(place: DataDirectory) -> bytes:
     """Return the present bytes of a place's journal."""
     return next(bytes(node.shown) for path, node in place.files.files() if Path(path).name == FILE)
 

@@ -117,7 +117,7 @@ class Loop:
         self.reporter.judged(key, verdict, applies=applies)
 
     def tell_change(self, intent: Intent, ended: str) -> None:
-        self.reporter.change(intent.key, intent.said, ended, intent.action.value)
+        self.reporter.change(intent.key, intent.text, ended, intent.action.value)
 
     def tell_problem(self, what: str, why: str, key: Key | None) -> None:
         self.reporter.problem(what, why, key)

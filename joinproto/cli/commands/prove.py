@@ -29,7 +29,7 @@ from joinproto.prove import printed
 
 if TYPE_CHECKING:
     from joinproto.prove.obligations import Outcome
-    from joinproto.prove.opinions import Opinions, Pending
+    from joinproto.prove.opinions import Cvc5Questions, PendingAnswer
     from joinproto_claims.tables import Finding
 
 EXAMPLE = """\b
@@ -105,13 +105,13 @@ class _Run:
     as_json: bool
     obligations: list[printed.Obligation] = field(factory=list)
     more: dict[str, Any] = field(factory=dict)
-    opinions: Opinions = field(init=False)
+    cvc5: Cvc5Questions = field(init=False)
     failing: Outcome | None = None  # the first with a counter-example
     is_bad: bool = False
     interrupt: Interrupt = field(factory=Interrupt)
     began: float = field(factory=time.process_time)
     terminal: Terminal = field(factory=Terminal.now)
-    waiting: deque[tuple[Pending | None, Callable[[printed.Answer | None], None]]] = field(
+    waiting: deque[tuple[PendingAnswer | None, Callable[[printed.Answer | None], None]]] = field(
         factory=deque
     )
 
@@ -120,7 +120,7 @@ class _Run:
             return self._run()
 
     def call_later(
-        self, action: Callable[[printed.Answer | None], None], opinion: Pending | None = None
+        self, action: Callable[[printed.Answer | None], None], opinion: PendingAnswer | None = None
     ) -> None:
         """Call `action` with the second solver's answer, after all actions that came before."""
         self.waiting.append((opinion, action))
@@ -145,7 +145,7 @@ class _Run:
     def _run(self) -> int:
         # z3 is loaded here, so that the error names the missing extra.
         from joinproto.prove import report
-        from joinproto.prove.opinions import Opinions
+        from joinproto.prove.opinions import Cvc5Questions
         from joinproto.prove.version import leave_ctrl_c, solver_version
         from joinproto_claims import claims
 
@@ -157,7 +157,7 @@ class _Run:
                 + "there are "
                 + ", ".join(claims.conjuncts()),
             )
-        with Opinions(self.second is not None, self.smt, self.proofs) as self.opinions:
+        with Cvc5Questions(self.second is not None, self.smt, self.proofs) as self.cvc5:
             if self.claim != TABLES:
                 self._prove_layers()
             if self.claim in (None, TABLES) and self.without is None:
@@ -169,7 +169,7 @@ class _Run:
         if self.link and not self.interrupt.asked:
             self._link()
         failed = [one for one in self.obligations if one.result != "proved"]
-        is_bad = bool(failed) or self.is_bad or self.opinions.is_against
+        is_bad = bool(failed) or self.is_bad or self.cvc5.has_unproved
         if self.as_json:
             found = printed.Proved(
                 result="fails" if is_bad else "incomplete" if self.interrupt.asked else "proved",
@@ -180,7 +180,7 @@ class _Run:
                 proved=len(self.obligations) - len(failed),
                 failed=len(failed),
                 obligations=tuple(self.obligations),
-                second=self.opinions.told(),
+                second=self.cvc5.summary(),
                 assumptions=() if self.claim == TABLES else tuple(claims.assumptions(self.claim)),
                 **self.more,
             )
@@ -192,7 +192,7 @@ class _Run:
         elif self.interrupt.asked:
             summary = f"interrupted: {count:,} obligations are proved, others not asked"
         self.say(f"\n{summary}; {proved_in:.1f} s of CPU, {solver_version()}")
-        self._lines(report.opinion_lines(self.opinions))
+        self._lines(report.opinion_lines(self.cvc5))
         return 1 if is_bad else 3 if self.interrupt.asked else 0
 
     def _prove_layers(self) -> None:
@@ -213,7 +213,7 @@ class _Run:
                 if is_first:
                     self.failing = outcome
                 answered = partial(self._outcome, rows, outcome, is_first)
-                self.call_later(answered, self.opinions.of(outcome.query))
+                self.call_later(answered, self.cvc5.ask(outcome.query))
             self.call_later(rows.end)
 
     def _outcome(
@@ -239,7 +239,7 @@ class _Run:
         for finding in (*tables.findings(), *differences.compare()):
             if self.interrupt.asked:
                 break
-            self.call_later(partial(self._finding, rows, finding), self.opinions.of(finding))
+            self.call_later(partial(self._finding, rows, finding), self.cvc5.ask(finding))
         self.call_later(rows.end)
 
     def _finding(self, rows: _Rows, finding: Finding, second: printed.Answer | None) -> None:

@@ -6,9 +6,9 @@ member that answered the ballot, unless one of them has accepted a founder alrea
 
 A founder is chosen once a majority has accepted it at one ballot, whether a member knows this or
 not.  The claim is about the founders that two members have learned, which is quicker to check.  It
-breaks in the same worlds: no message of a set is lost, so the owner of the ballot can always learn
-later that its founder is chosen; and a member that has joined takes no more steps, so each run also
-exists without its joining.
+breaks in the same worlds.  This world's network loses no message, so the owner of the ballot can
+always learn later that its founder is chosen.  A member that has joined takes no more steps, so
+each run also exists without the step in which the member joins.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Founded:
 @frozen
 class MemberView:
     """The observation of a member.  `founder`: the founder of its cluster; `proposed`: the founder
-    that it proposed; `bound`: whether an earlier vote decided the proposal.
+    that it proposed; `bound`: whether a promise has named an earlier vote.
     """
 
     founder: str | None
@@ -107,7 +107,7 @@ class MemberView:
 
 
 @define
-class Founding:
+class FoundingMember:
     """A member: the proposer of its own ballot, an acceptor of all ballots, and a learner.
 
     `answers`: the members that promised, or (after the proposal) accepted; None before and after
@@ -190,7 +190,7 @@ class Founding:
         return None
 
     def _join(self, founder: str) -> None:
-        # Its promises have no effect any more, so one state stands for all of them.
+        # The promises of a member that has joined have no effect, so its fields are reset.
         self.promised, self.accepted = 0, None
         self.answers = self.binding = self.proposed = None
         self.founder = founder
@@ -212,7 +212,8 @@ def build(members: int = 3, mutant: str | None = None) -> World:
     return World(
         name="paxos-founding",
         members={
-            name: partial(Founding, name, i, names, mutant) for i, name in enumerate(names, start=1)
+            name: partial(FoundingMember, name, i, names, mutant)
+            for i, name in enumerate(names, start=1)
         },
         properties=[
             always_pair("one founder is chosen", agree),

@@ -1,4 +1,4 @@
-"""Election of a leader on a one-way ring: only the largest member's number comes back to it.
+"""Election of a leader on a one-way ring: only the largest number returns to its member.
 
 Source: Chang and Roberts, "An improved algorithm for decentralized extrema-finding in
 circular configurations of processes".  The numbers fall along the ring, which is the

@@ -1,4 +1,4 @@
-"""Incidents of nodes that come back: in the wrong order, blank, or after they had left."""
+"""Incidents of nodes that come back, are removed by half, or start together."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ THREE = ("n1", "n2", "n3")
 def leave_all(rule: Rule) -> Incident:
     """All three Consul servers are stopped in order, for a reboot, and each of them leaves the
     cluster gracefully: its peers.json ends as null.  They are started again with all their data
-    and find each other, but "no known peers. Aborting election", "No cluster leader".  No server
-    may stand, and consul join does not help.  A person has to write peers.json by hand on every
-    server.
+    and find each other, but they log "no known peers. Aborting election" and "No cluster leader".
+    No server may stand for election, and consul join does not help.  A person has to write
+    peers.json by hand on every server.
     """
 
     def steps(view: View) -> Iterator[Together]:
@@ -84,7 +84,10 @@ def blank_master(rule: Rule) -> Incident:
         for name in ("d1", "d2"):
             it = view[name]
             if not master.knows and it.data and rule == "deployed":
-                yield does(f"{name} deletes what the state does not name", **{name: {"data": 0}})
+                yield does(
+                    f"{name} deletes the indices that the state does not name",
+                    **{name: {"data": 0}},
+                )
             if not master.knows and it.data and rule == "fixed":
                 yield does(
                     f"{name} offers its dangling indices, and the master takes them",
@@ -135,7 +138,9 @@ def start_order(rule: Rule) -> Incident:
             elif rule == "fixed" and name not in view["etcd"].may_lead:
                 continue
             elif not other.up or (not other.serves and it.data >= other.data):
-                yield does(f"{name} leads, as the best it sees", **{name: {"serves": True}})
+                yield does(
+                    f"{name} leads, because it sees no newer server", **{name: {"serves": True}}
+                )
         if view["s2"].serves and not view["s1"].up and view["s2"].data == 5:
             alone = {"may_lead": ("s2",), "newest": 9}
             yield does("s2 takes writes", s2={"data": 9}, etcd=alone)
@@ -170,8 +175,9 @@ def etcd_pod_0(rule: Rule) -> Incident:
     """The first server of an etcd StatefulSet (server-0) is the one that bootstraps.  Its
     directory is removed, or its PVC is deleted, to make a broken member rejoin.  The pod is started
     again, finds an empty data directory and no member of its name, and silently bootstraps a
-    parallel etcd cluster with a fresh cluster id.  It is behind the same service as the other two:
-    kubectl shows one cluster or the other.  Bitnami's chart tried the same (bitnami/charts 901).
+    parallel etcd cluster with a fresh cluster id.  The pod is behind the same service as the other
+    two: kubectl shows one cluster or the other.  Bitnami's chart tried the same (bitnami/charts
+    901).
     """
     names = ("server-0", "server-1", "server-2")
 
@@ -222,18 +228,26 @@ def forgotten_replicas(rule: Rule) -> Incident:
         if tool.runs and not tool.is_cut:
             yield fault("the command is killed", tool={"runs": False, "is_cut": True})
         if not tool.node and not tool.runs:
-            yield does("the operator takes the node for removed", tool={"is_trusted": True})
+            yield does(
+                "the operator believes that the node is removed", tool={"is_believed_removed": True}
+            )
 
-    first = {"runs": True, "node": True, "replica": True, "is_cut": False, "is_trusted": False}
+    first = {
+        "runs": True,
+        "node": True,
+        "replica": True,
+        "is_cut": False,
+        "is_believed_removed": False,
+    }
     return Incident(
         nodes={"tool": first},
         steps=steps,
         claims=[
             always(
                 "a node that is removed is no member of a queue",
-                lambda v: not (v["tool"].is_trusted and v["tool"].replica),
+                lambda v: not (v["tool"].is_believed_removed and v["tool"].replica),
             ),
-            sometimes("a node is removed", lambda view: view["tool"].is_trusted),
+            sometimes("a node is removed", lambda view: view["tool"].is_believed_removed),
             sometimes("the command is killed", lambda view: view["tool"].is_cut),
         ],
         faults={"the command is killed": 1},
@@ -250,9 +264,9 @@ def forgotten_replicas(rule: Rule) -> Incident:
 def blank_rejoin(rule: Rule) -> Incident:
     """A member of a Raft group loses its disk.  The node is re-added with the same name and id, and
     an empty log.  The leader still counts that member's former confirmations, and tells it to
-    commit so far: "tocommit is out of range [lastIndex(0)]".  The blank member panics, is restarted
-    and panics again, for forty minutes, until a person removes the member and adds it as a new one.
-    etcd members show the same (etcd issue 20269).
+    commit up to that index: "tocommit is out of range [lastIndex(0)]".  The blank member panics, is
+    restarted and panics again, for forty minutes, until a person removes the member and adds it as
+    a new one.  etcd members show the same (etcd issue 20269).
     """
 
     def steps(view: View) -> Iterator[Together]:
@@ -264,7 +278,10 @@ def blank_rejoin(rule: Rule) -> Incident:
         elif not member.up:
             yield does("a person removes the member, and adds it", leader={"counted": 0})
         elif counted:
-            yield does("it is told to commit what it has not", member={"panics": True})
+            yield does(
+                "the member is told to commit entries that it does not have",
+                member={"panics": True},
+            )
         else:
             yield does("the member gets a snapshot", member={"log": 9}, leader={"counted": 9})
 
@@ -289,10 +306,10 @@ def blank_rejoin(rule: Rule) -> Incident:
     fixed=("where no node has data, the last one in wsrep_cluster_address bootstraps", None),
 )
 def each_its_own(rule: Rule) -> Incident:
-    """A new Galera cluster of three nodes under Pacemaker, with no data yet, so that no sequence
-    number is the highest.  The resource agent then falls back to "the current node".  It runs on
-    every node, and on each the current node is another one: all three are promoted, and three
-    clusters of one node each bootstrap at the same time.
+    """A new Galera cluster under Pacemaker has three nodes and no data, so no sequence number is
+    the highest.  The resource agent then falls back to "the current node".  It runs on every node,
+    and on each the current node is that node itself.  All three are promoted, and three clusters of
+    one node each bootstrap at the same time.
     """
 
     def steps(view: View) -> Iterator[Together]:

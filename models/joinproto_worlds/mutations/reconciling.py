@@ -65,7 +65,7 @@ def _leader_or_list(
 
 @around
 def _from_begin(original: Callable[..., bool], self: Keeper, intent: Intent, now: float) -> bool:
-    return original(self, evolve(intent, ended=intent.since), now)
+    return original(self, evolve(intent, ended_at=intent.since), now)
 
 
 RECONCILING = (

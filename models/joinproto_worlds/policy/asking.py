@@ -17,7 +17,10 @@ TIMED_OUT = "timed-out"
 
 
 def about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -> StateQuestion:
-    """Return the question of an operator who hears all nodes, or all but `silent`."""
+    """Return the question of an operator who hears all nodes, or all but `silent`.
+
+    Its `blank` is the question if the disk of `silent` is empty.
+    """
     names = tuple(node.name for node in nodes)
     if silent is None:
         return _founder(system, names, nodes)
@@ -34,7 +37,10 @@ def about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -
 def _founder(
     system: System, names: tuple[str, ...], heard: tuple[Node, ...], silent: str | None = None
 ) -> StateQuestion:
-    """Return the question about `names`, cached: it has no facts about the silent node's disk."""
+    """Return the question about `names`.
+
+    It is cached, because it is the same for every disk of the silent node.
+    """
     unknown = {} if silent is None else {silent: TIMED_OUT}
     return _question(system, names, heard, "choose-founder", unknown=unknown)
 

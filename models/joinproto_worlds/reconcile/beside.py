@@ -119,7 +119,7 @@ class DaemonWithBroker(MachineWorld[Event, Effect]):
             return
         for key, intent in self.state.keeper.intents.items():
             # `SETTLE` is longer than a command takes, also after its tool was ended.
-            if intent.ended == NOW and not self._group(key.name).asked:
+            if intent.ended_at == NOW and not self._group(key.name).asked:
                 yield Act("settles", key.name)
         asked: Any = self.state.asked
         if not self.waits:
@@ -232,7 +232,7 @@ class DaemonWithBroker(MachineWorld[Event, Effect]):
             if not isinstance(one, Intent):
                 return one
             is_old = one.key.name == settled
-            return evolve(one, since=LONG_AGO, ended=LONG_AGO if is_old else one.ended)
+            return evolve(one, since=LONG_AGO, ended_at=LONG_AGO if is_old else one.ended_at)
 
         if self.state is None:
             return
@@ -271,7 +271,7 @@ class DaemonWithBroker(MachineWorld[Event, Effect]):
 
     def keep(self, intents: Mapping[Key, Intent]) -> None:
         # The time at which a tool ended is not written.
-        kept = (evolve(one, since=LONG_AGO, ended=None) for _, one in sorted(intents.items()))
+        kept = (evolve(one, since=LONG_AGO, ended_at=None) for _, one in sorted(intents.items()))
         self.write(KEEPER, OrderedDict((one.key, one) for one in kept))
 
     def begin(self, intent: Intent) -> None:
@@ -331,7 +331,7 @@ FREE = ("crashes", "loses power", "a copy of its file is made")
 
 def _intents_text(intents: Mapping[Key, Intent]) -> str:
     ended = {None: "", NOW: ", just ended", LONG_AGO: ", settled"}
-    return "; ".join(f"{one.key.name} {one.said}{ended[one.ended]}" for one in intents.values())
+    return "; ".join(f"{one.key.name} {one.text}{ended[one.ended_at]}" for one in intents.values())
 
 
 def build(

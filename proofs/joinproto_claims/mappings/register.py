@@ -1,4 +1,4 @@
-"""The worlds `chain-register` in the relations of the register: ballots, answers, votes."""
+"""Maps the states of the `chain-register` worlds to the relations of the register's proof."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ class RegisterMapping(RefinementMapping):
     """A mapping for one world.
 
     `electors`, `seats`: store_ids.  `ballots`, `successors`: all ballots and successors that the
-    world can have.  `about`: the id of V, the view whose successor is chosen.
+    world can have.  `view_id`: the id of V, the view whose successor is chosen.
     """
 
     electors: tuple[str, ...]
     seats: tuple[str, ...]
     ballots: tuple[Ballot, ...]
     successors: tuple[str, ...]
-    about: str
+    view_id: str
 
     layer: Layer = LAYER
     history: frozenset[Relation] = HISTORY
 
     @classmethod
     def of(cls, reference: Reference) -> RegisterMapping:
-        """Return the mapping for a world; its members list the possible values."""
+        """Return the mapping for a world; the plans of its members give the possible values."""
         members: list[Any] = list(reference.world.members.values())
         plans = [make.args[0] for make in members]
-        (about,) = {plan.record.tip for plan in plans}
+        (view,) = {plan.record.tip for plan in plans}
         seats = tuple(sorted(plan.record.store_id for plan in plans))
         rounds = range(1, max(plan.rounds for plan in plans) + 1)
         return cls(
             reference,
-            electors=tuple(sorted(seat.store_id for seat in about.electors)),
+            electors=tuple(sorted(seat.store_id for seat in view.electors)),
             seats=seats,
             ballots=tuple(Ballot(number, seat) for number in rounds for seat in seats),
-            successors=tuple(view.id for plan in plans for view in plan.candidates),
-            about=about.id,
+            successors=tuple(one.id for plan in plans for one in plan.candidates),
+            view_id=view.id,
         )
 
     def rows(self, state: State) -> Mapping[Relation, Rows]:
@@ -85,7 +85,7 @@ class RegisterMapping(RefinementMapping):
 
     def _add_disk(self, found: dict[Relation, set[Any]], kept: Any) -> None:
         seat, promised, accepted = kept.store_id, kept.promised, kept.accepted
-        if kept.tip is not None and kept.tip.id != self.about:
+        if kept.tip is not None and kept.tip.id != self.view_id:
             found[register.gone].add((seat,))
             return
         if promised is None:
@@ -115,23 +115,23 @@ class RegisterMapping(RefinementMapping):
 
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
         electors = self.electors
-        most = [frozenset(one) for one in combinations(electors, len(electors) // 2 + 1)]
+        majorities = tuple(map(frozenset, combinations(electors, len(electors) // 2 + 1)))
         elements: dict[Sort, tuple[Element, ...]] = {
             SEAT: self.seats,
             BALLOT: self.ballots,
             VIEW: self.successors,
-            MAJORITY: tuple(most),
+            MAJORITY: majorities,
         }
         rigid: dict[Relation, Rows] = {
             register.before: frozenset(combinations(sorted(self.ballots), 2)),
             register.elector: frozenset((seat,) for seat in electors),
-            register.within: frozenset((seat, one) for one in most for seat in one),
+            register.within: frozenset((seat, one) for one in majorities for seat in one),
         }
         return elements, rigid, {register.owner: {one: one.store_id for one in self.ballots}}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         new = goal.since(now)
-        for seat, ballot in sorted(new(register.promised), key=_latest_first):
+        for seat, ballot in sorted(new(register.promised), key=_by_seat_latest_round_first):
             assert isinstance(ballot, Ballot)
             if ballot.store_id == seat:
                 yield "begin", {b: ballot}
@@ -139,7 +139,7 @@ class RegisterMapping(RefinementMapping):
             yield "vote", {s: seat, b: ballot, v: view}
         told_more = {row[:2] for row in new(register.told_from)}
         promises = {*new(register.promised), *new(register.answered), *told_more}
-        for seat, ballot in sorted(promises, key=_latest_first):
+        for seat, ballot in sorted(promises, key=_by_seat_latest_round_first):
             yield "promise", {s: seat, b: ballot}
         for ballot, view in new(register.proposed):
             for most in now.elements[MAJORITY]:
@@ -160,5 +160,5 @@ def _of(accepted: Accepted) -> tuple[Ballot, Any]:
     return accepted.ballot, accepted.view.id
 
 
-def _latest_first(row: tuple[Any, ...]) -> tuple[str, int, str]:
+def _by_seat_latest_round_first(row: tuple[Any, ...]) -> tuple[str, int, str]:
     return str(row[0]), -row[1].round, row[1].store_id

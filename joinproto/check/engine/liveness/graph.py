@@ -140,10 +140,7 @@ class Graph:
         self.faults: Flags = FaultSteps.of(self.search.tables).of_steps(self.infos)
 
     def _number(self, found: Ints) -> Ints:
-        """Return the numbers of states; `found`: their numbers in the set of known states, or -1.
-
-        A subclass with only some of the states gives the others a number, too.
-        """
+        """Return the numbers of states; `found`: their numbers in the known set, or -1."""
         return found
 
     @property
@@ -267,8 +264,7 @@ class Graph:
 
     def bad_beginnings(self, asked: StepClaim) -> list[int]:
         """Return the initial states in which no run of a claim's abstract world begins."""
-        view = self.search.judge.view
-        begins = self.numbers[: self.begins].tolist()
+        view, begins = self.search.judge.view, self.numbers[: self.begins].tolist()
         return [
             row
             for row, number in enumerate(begins)
@@ -290,10 +286,7 @@ class Graph:
         return np.flatnonzero(bad[same])
 
     def _shown_steps(self) -> tuple[Ints, Ints]:
-        """Return the first steps that differ in kind or in an observation before or after them.
-
-        The second array has, for each step, the index of its equal in the first.
-        """
+        """Return the first steps of each kind and observations, and each step's index in these."""
         shown = np.empty((len(self.source), 3), np.uint64)
         shown[:, 0] = self.numbers[self.source].astype(np.uint64) | OCCUPIED
         shown[:, 1] = self.numbers[self.target]
@@ -362,8 +355,7 @@ class Graph:
         goals = np.flatnonzero(goal if beyond is None else goal & (beyond >= 0))
         begins = np.zeros(len(goals), np.int64)
         if beyond is not None:
-            order = np.argsort(beyond[goals], kind="stable")
-            goals = goals[order]
+            goals = goals[np.argsort(beyond[goals], kind="stable")]
             begins = beyond[goals]
         far = np.full(self.count, -1, np.int64)
         some = np.empty(0, np.bool_) if allowed is None else allowed
