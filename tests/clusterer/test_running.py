@@ -197,6 +197,9 @@ def test_apply_asks_before_data_are_lost(
     assert 2 == refused.code
     assert "its data are LOST" in refused.out
     assert "the data of b would be lost; nothing was sent" in refused.err
+    as_json = run_here(capsys, *words, "--json")
+    assert (2, False) == (as_json.code, as_json.object["sent"])
+    assert "the data of b would be lost" in as_json.object["error"]
     assert fleet.is_ready("a", 0)
 
     done = run_here(capsys, *words, "--yes", "--wait", "60", "--json")

@@ -99,7 +99,9 @@ class Applied:
     silent: Annotated[tuple[str, ...], "nodes that do not answer, so the plan counts them as off"]
     sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
     reply: Annotated[str | None, "the node's answer; null: not sent"] = None
-    error: Annotated[str | None, "why the config is refused, if `reply` does not say so"] = None
+    error: Annotated[
+        str | None, "why the config is refused or not sent, if `reply` does not say so"
+    ] = None
     ready: Annotated[
         bool | None, "with --wait: whether all nodes of the config are ready; null: not awaited"
     ] = None
@@ -138,12 +140,12 @@ def apply(
     outcome = Applied(to=to, plan=plan, unsure=unsure, silent=tuple(silent), sent=False)
     lost = ", ".join(sorted({*plan.wiped, *unsure, *risked}))
     if lost and not yes and not _confirmed(lost, as_json=as_json):
+        problem = f"not confirmed: the data of {lost} would be lost; nothing was sent"
+        advice = "look at the plan, then add --yes"
         if as_json:
-            click.echo(printed(outcome))
-        raise UsageProblem(
-            f"not confirmed: the data of {lost} would be lost; nothing was sent",
-            next="look at the plan, then add --yes",
-        )
+            click.echo(printed(evolve(outcome, error=f"{problem}; {advice}")))
+            return 2
+        raise UsageProblem(problem, next=advice)
     answer = ask(address, {"op": "apply", "config": text}, ANSWER_SECONDS_MAX)
     accepted = bool(answer.get("accepted"))
     ready = None
