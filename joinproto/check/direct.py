@@ -197,7 +197,7 @@ class Direct(PlainSearch):
                 raise NeedsOtherSearch from problem
             raise
         if not self.stopped_by and not self.violated:
-            self._judge_stuck()
+            self._judge_stuck(began)
 
     def _key_of(self, state: State) -> Hashable:
         """Return what `held` has for a state; raises `NeedsOtherSearch` if it has messages."""
@@ -358,16 +358,23 @@ class Direct(PlainSearch):
             return ask_each(item, item.holds, ((one,) for one in shown))
         return [ask(item, part, self._view_of(one)) for one in shown]
 
-    def _judge_stuck(self) -> None:
+    def _judge_stuck(self, began: float) -> None:
+        """Judge deadlocks, up to the level of the first one that a claim does not allow."""
         for item in self.steps.world.properties:
             if item.kind != "no deadlock":
                 continue
-            bad = [at for at in sorted(self.stuck) if not ask(item, item.holds, self._view(at))]
+            depth, level, bad = 0, range(len(self.held)), list[int]()
+            for count, at in enumerate(sorted(self.stuck)):
+                if at not in level or (count % JUDGE_EVERY == 0 and self._ends_now(began)):
+                    break
+                if ask(item, item.holds, self._view(at)):
+                    continue
+                if not bad:
+                    depth = self._depth_of(at)
+                    level = self.levels[depth]  # type: ignore[assignment]
+                bad.append(at)
             if bad:
-                depth = self._depth_of(bad[0])
-                level: Any = self.levels[depth]
-                nearest = [at for at in bad if at in level]
-                self.hits[item.name] = depth, nearest  # type: ignore[assignment]
+                self.hits[item.name] = depth, bad  # type: ignore[assignment]
 
     def _depth_of(self, at: int) -> int:
         return bisect_right([level.start for level in self.levels], at) - 1  # type: ignore[attr-defined]

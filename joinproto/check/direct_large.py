@@ -29,6 +29,7 @@ from joinproto.check.direct_shown import Observations
 from joinproto.check.exercised import counted_coverage
 from joinproto.check.freeze import thaw
 from joinproto.check.local import LocalState
+from joinproto.check.memory import resident_bytes
 from joinproto.check.plain import Bounds, Ends, NeedsOtherSearch, PlainSearch, check_small, searched
 from joinproto.check.plain_coverage import TakenSteps, kinds_of, name_of, unwritten_of
 from joinproto.check.properties import Property
@@ -124,7 +125,9 @@ def large_of(small: PlainSearch) -> int | None:
         (*state.locals[:at], *state.locals[at + 1 :], state.messages, state.links)
         for state in states
     }
-    return at if STATES_PER_REST * len(rest) <= len(states) else None
+    if STATES_PER_REST * len(rest) > len(states):
+        return None
+    return None if DirectMember.of(world, small.steps.codes.members[at]) is None else at
 
 
 @define
@@ -169,7 +172,12 @@ class DirectLarge(Direct):
         return found
 
     def _refuse_others(self) -> None:
-        """Raise `NeedsOtherSearch` if the member is not large, so that the engine is faster."""
+        """Raise `NeedsOtherSearch` if the engine is faster, or if memory ends.
+
+        The engine takes less memory for a state, and Spark may take over from it.
+        """
+        if resident_bytes() > self.limit_bytes:
+            raise NeedsOtherSearch
         states, rests = len(self.held), len(self.rest.states)
         few = states > STATES_PER_LOCAL_MAX * len(self.values) + REST_FREE
         if few or rests > REST_FREE + states // STATES_PER_REST or rests > _MASK:
@@ -179,7 +187,6 @@ class DirectLarge(Direct):
 
     def _add_successors(self, states: Iterable[int]) -> None:
         held, numbers = self.held, self.numbers
-        self._refuse_others()
         for at, found in self._onward(states):
             WATCH.go_on()
             self.generated += len(found)
@@ -189,6 +196,7 @@ class DirectLarge(Direct):
                 count = len(held)
                 if numbers.setdefault(state, count) == count:
                     held.append(state)
+        self._refuse_others()
 
     def _onward(self, states: Iterable[int]) -> Iterator[tuple[int, list[Any]]]:
         """Yield each of these states with the states after all its steps; count these steps."""
@@ -263,7 +271,6 @@ class DirectLarge(Direct):
 
     def _judge_held(self, states: range, began: float) -> None:
         """Judge the claims about the states of a level, or some of them if a limit is met."""
-        self._refuse_others()
         keys = self.held[states.start : states.stop]
         places = dict.fromkeys(key >> _SHIFT for key in keys)
         new = self.shown.observe(places, partial(self._ends_now, began))

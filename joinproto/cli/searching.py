@@ -172,9 +172,11 @@ def _search_as_small(loaded: Loaded, settings: Settings) -> Report | None:
     with loaded.at_work(), interruptible() as interrupt:
         ends = _ends(settings, interrupt)
         witnesses = settings.witness is not None
-        if is_own:
+        # The direct search of a large member uses neither a cluster nor several workers.
+        if is_own and settings.master is None and (settings.workers or 1) == 1:
             return check_own(loaded.world, ends=ends, bounds=own_bounds(), witnesses=witnesses)
-        return check_small(loaded.world, ends=ends, bounds=SHIPPED, witnesses=witnesses)
+        bounds = own_bounds() if is_own else SHIPPED
+        return check_small(loaded.world, ends=ends, bounds=bounds, witnesses=witnesses)
 
 
 def _was_large(loaded: Loaded) -> bool:

@@ -132,6 +132,35 @@ def test_a_bound_leaves_out_the_same_states_as_in_plain_python() -> None:
     assert same_findings(world).beyond == 7
 
 
+def test_an_interrupt_ends_the_evaluation_of_deadlocks() -> None:
+    """Each of 2,000 states is an end, and is asked about."""
+
+    class Ends2000:
+        def __init__(self) -> None:
+            self.at = 0
+
+        def choices(self) -> list[int]:
+            return [] if self.at else [*range(1, 2001)]
+
+        def receive(self, event: int) -> None:
+            self.at = event
+
+    asked: list[int] = []
+
+    def may_end(view: Any) -> bool:
+        asked.append(view["m"].at)
+        return True
+
+    world = World(name="ends", members={"m": Ends2000}, properties=[no_deadlock("ends", may_end)])
+    ends = Ends(interrupted=lambda: len(asked) > 300)
+
+    report = check_direct(world, ends=ends)
+
+    assert report is not None
+    assert ("interrupted", "incomplete") == (report.stopped_by, report.result)
+    assert len(asked) < 1000
+
+
 @pytest.mark.usefixtures("_checked_states")
 def test_a_run_takes_no_step_out_of_a_state_beyond_the_bound() -> None:
     """The step `a` would come first, and leads to a state that is not within."""

@@ -339,6 +339,13 @@ def test_a_member_that_turns_out_to_be_small_is_left_to_the_engine(
     assert check_large(asking(FINE), 1, began=0.0, cpu=0.0) is None
 
 
+def test_the_end_of_memory_leaves_a_world_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_large(asking(FINE), 0, began=0.0, cpu=0.0) is not None
+    monkeypatch.setattr(direct_large, "resident_bytes", lambda: 1 << 62)
+
+    assert check_large(asking(FINE), 0, began=0.0, cpu=0.0) is None
+
+
 def test_limits_end_the_direct_search_as_they_end_plain_python() -> None:
     for states in (1, 20, 400):
         report = same_findings(lambda: asking(FINE), states_max=states)
