@@ -7,6 +7,7 @@ few values.  Arrays that Spark carries are packed, too.
 from __future__ import annotations
 
 import io
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,7 +21,8 @@ from joinproto.check.engine.shapes import Column
 from spark_explore.places import replacing
 
 _GROUP_BYTES = 1 << 25
-_DIMENSIONS = b"dimensions"
+_ARRAY = b"array"
+"""The key of a file's metadata that has the type and the shape of its array."""
 
 
 @define
@@ -77,7 +79,7 @@ def pack(array: Column, file: IO[bytes]) -> None:
     table = array.reshape(len(array), -1)
     words, kind = table.shape[1], pa.from_numpy_dtype(array.dtype)
     schema = pa.schema([(f"word{n}", kind) for n in range(words)])
-    schema = schema.with_metadata({_DIMENSIONS: str(array.ndim)})
+    schema = schema.with_metadata({_ARRAY: json.dumps([array.dtype.name, array.shape])})
     # Rows of one word are sorted, so neighbours have most bytes in common.  Columns of wider rows
     # have few values.  The other encoding takes twice the bytes in both cases.
     single = {"word0": "BYTE_STREAM_SPLIT"} if words == 1 else None
@@ -88,6 +90,7 @@ def pack(array: Column, file: IO[bytes]) -> None:
         compression="zstd",
         compression_level=1,
         write_statistics=False,
+        write_page_checksum=True,
         use_dictionary=single is None,
         column_encoding=single,
     ) as writer:
@@ -99,7 +102,7 @@ def pack(array: Column, file: IO[bytes]) -> None:
 def unpack(file: Path, path: Path) -> None:
     """Write the array of a Parquet file that `pack` wrote to the `.npy` file `path`.
 
-    Raises `ValueError` for a damaged file.
+    Raises `ValueError`, or an `OSError` without a number, for a damaged file.
     """
     with ExitStack() as stack:
         array = None
@@ -123,9 +126,18 @@ def unpacked(content: bytes) -> Column:
 def _parts(file: Path | IO[bytes]) -> Iterator[Column]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file) as found:
-        schema = found.schema_arrow
-        shape = (-1,) if schema.metadata[_DIMENSIONS] == b"1" else (-1, len(schema))
-        for batch in found.iter_batches(max(1, _GROUP_BYTES // (8 * len(schema)))):
-            columns = [column.to_numpy() for column in batch.columns]
-            yield np.stack(columns, axis=1).reshape(shape)
+    try:
+        # The pages of the columns have checksums, and the metadata says how much there must be.
+        with pq.ParquetFile(file, page_checksum_verification=True) as found:
+            dtype, (count, *shape) = json.loads(found.schema_arrow.metadata[_ARRAY])
+            rows = max(1, _GROUP_BYTES // (8 * len(found.schema_arrow)))
+            for batch in found.iter_batches(rows):
+                part = np.stack([column.to_numpy() for column in batch.columns], axis=1)
+                count -= len(part)
+                if part.dtype != dtype or count < 0:
+                    raise ValueError("it has other values than its metadata says")
+                yield part.reshape(-1, *shape)
+        if count:
+            raise ValueError(f"{count} rows are missing")
+    except (KeyError, TypeError, NotImplementedError) as error:
+        raise ValueError(f"its metadata are damaged: {error!r}") from error

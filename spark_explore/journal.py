@@ -34,7 +34,7 @@ from spark_explore.places import Place
 from spark_explore.session import full_disk, is_full
 from spark_explore.storage import Storage, share_of
 
-FORMAT = 5
+FORMAT = 6
 
 
 @define

@@ -234,7 +234,7 @@ def explained() -> Iterator[None]:
             raise EnvironmentProblem(
                 f"an executor's Python has no module {absent[1]}",
                 next="send an environment along (spark-submit --archives), or the wheel"
-                " (--py-files), or install joinproto[check] there: see docs/spark.md",
+                " (--py-files), or install joinproto[spark] there: see docs/spark.md",
             ) from error
         raise EnvironmentProblem(
             f"Spark gave up: {_reason(text)}",

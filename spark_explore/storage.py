@@ -169,7 +169,9 @@ class Storage:
             place.fetch(_object(name), file := Path(folder, "packed"))
             try:
                 unpack(file, self.here / name)
-            except ValueError as error:
+            except (ValueError, OSError) as error:
+                if getattr(error, "errno", None) is not None:
+                    raise  # such as a full disk
                 raise StoreFailure(f"{place}/{_object(name)} is damaged: {error}") from error
 
     def chunks(self, name: str, size: int) -> Iterator[tuple[int, Rows]]:
@@ -330,6 +332,9 @@ def seen_by_all(context: Any, place: Place) -> None:
     place.write(name, word.encode())
 
     def look(_: Iterable[int]) -> Iterator[tuple[str, str]]:
+        # Without pyarrow an executor would fail only at the first large level.
+        import pyarrow.parquet  # noqa: F401
+
         try:
             there = place.read(name) == word.encode()
             yield socket.gethostname(), "" if there else "it has another content there"

@@ -54,6 +54,25 @@ def test_a_packed_array_has_less_than_a_tenth_of_its_size(array: Column, tmp_pat
     assert (tmp_path / "packed").stat().st_size < array.nbytes / 10
 
 
+@pytest.mark.parametrize(
+    "array", [KEYS[:2000], RANDOM.integers(0, 9, (2000, 3)).view("u8")], ids=["keys", "rows"]
+)
+def test_a_flipped_bit_is_noticed(array: Column) -> None:
+    """Where it is not refused, it changes nothing."""
+    content, refused = arrays.packed(array), 0
+    for at in range(0, len(content), 3):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << at % 8
+        try:
+            found = arrays.unpacked(bytes(damaged))
+        except (ValueError, OSError):
+            refused += 1
+        else:
+            assert (array.dtype, array.shape) == (found.dtype, found.shape)
+            assert np.array_equal(array, found), at
+    assert refused > len(content) / 4
+
+
 def test_a_file_that_cannot_be_unpacked_leaves_no_array(tmp_path: Path) -> None:
     (tmp_path / "packed").write_bytes(b"PAR1 not the whole file")
 

@@ -17,6 +17,7 @@ from joinproto.check import load_world
 from joinproto.check.check import check
 from joinproto.errors import JoinprotoError, UsageProblem
 from spark_explore import analyses
+from spark_explore.arrays import packed
 from spark_explore.explore import Plan, here
 from spark_explore.keys import keys_of, unique
 from spark_explore.places import Address, Folder, Place, StoreFailure, place_of
@@ -194,13 +195,17 @@ def test_levels_are_found_by_a_machine_that_did_not_write_them(
     assert kept <= share.names() | before.names()
 
 
-def test_a_damaged_array_in_a_store_is_named(endpoint: str, tmp_path: Path) -> None:
-    place = place_of(address(endpoint, "runs/damaged"))
-    place.write("levels/a.parquet", b"PAR1 not the whole file")
+@pytest.mark.parametrize("half", [False, True])
+def test_a_damaged_array_in_a_store_is_named(endpoint: str, tmp_path: Path, *, half: bool) -> None:
+    """Half of the object is missing, or one of its bits is flipped."""
+    content = bytearray(packed(np.arange(5000, dtype=np.uint64)))
+    content[len(content) // 3] ^= 1
+    place = place_of(address(endpoint, f"runs/damaged-{half}"))
+    place.write("levels/a.parquet", bytes(content[: len(content) // 2] if half else content))
     storage = Storage(place, tmp_path)
     storage.make()
 
-    with pytest.raises(StoreFailure, match=r"runs/damaged/levels/a\.parquet is damaged"):
+    with pytest.raises(StoreFailure, match=r"levels/a\.parquet is damaged"):
         storage.load("levels/a.npy")
 
     assert [] == [*(tmp_path / "levels").iterdir()]
