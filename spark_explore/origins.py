@@ -139,8 +139,9 @@ class Arrivals:
                     continue
                 place = content
                 if not isinstance(content, Parcel):
-                    place = Parcel(file.name, file.tell(), len(content))
-                    file.write(content)
+                    rows = received(content, number)
+                    place = Parcel(file.name, file.tell(), rows.nbytes)
+                    file.write(np.ascontiguousarray(rows).data)
                 found.steps.setdefault(level, []).append((number, place))
             file.flush()
             yield found

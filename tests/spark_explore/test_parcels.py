@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from spark_explore import parcels
+from spark_explore.origins import Arrivals
 
 RANDOM = np.random.default_rng(5)
 
@@ -33,3 +34,20 @@ def test_rows_arrive_as_they_were_sent(
     assert 2 * by_files == len(list(tmp_path.iterdir()))
     parcels.forget(tmp_path)
     assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("packed_bytes", [0, 1 << 20])
+def test_rows_that_arrive_through_spark_are_kept_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, packed_bytes: int
+) -> None:
+    """The last two of four words are the source and the step."""
+    monkeypatch.setattr(parcels, "_PACKED_BYTES", packed_bytes)
+    rows = RANDOM.integers(0, 1 << 40, (500, 4), dtype=np.uint64)
+    contents = [content for _, content in parcels.sent([(0, rows)], None)]
+
+    with Arrivals.of((0, ("steps", 7, 4, content)) for content in contents) as arrived:
+        ((targets, sources, steps),) = arrived.of_level(7)
+
+    assert (targets == rows[:, :2]).all()
+    assert (sources == rows[:, 2]).all()
+    assert (steps == rows[:, 3]).all()
