@@ -101,7 +101,7 @@ def test_executors_need_only_a_zip_file_of_our_packages(tmp_path: Path) -> None:
     zip_file = tmp_path / "joinproto.zip"
     with zipfile.ZipFile(zip_file, "w") as archive:
         for package in ALL:
-            for path in folder(package).rglob("*.py"):
+            for path in folder(package).rglob("*.*"):
                 archive.write(path, str(Path(package, path.relative_to(folder(package)))))
     python = tmp_path / "python"
     hidden = " && ".join(f"mount -t tmpfs none {folder(package)}" for package in ALL)

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from importlib.resources import files
 from string import Template
 
 from joinproto.check.report import Growth, PropertyResult, Report
@@ -27,7 +27,8 @@ from joinproto.cli.show.story import story_of
 from joinproto.cli.show.words import headline
 from joinproto.codec.json_form import encoded
 
-ASSETS = Path(__file__).with_name("assets")
+# Not a path, because on a cluster our packages may be imported from a zip file.
+ASSETS = files(__package__) / "assets"
 
 _MARGINS = 40
 """Pixels next to the chart on the narrowest screen that shows the wide chart."""
